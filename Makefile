@@ -1,0 +1,115 @@
+# Everything sets itself up in .venv from nothing. `make` alone lists what there is.
+#
+#   PYTHON=/path/to/python   the interpreter to use (default: the first on PATH that is 3.11 or newer)
+#   ARGS="..."               passed on to the program that the target runs
+#   BENCH=name               which benchmark `make bench` runs (default: ipc)
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+BENCH ?= ipc
+ARGS ?=
+PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
+	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$python" && break; done)
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+
+# The Python part is an editable install and needs no rebuild; these do.
+NATIVE_SOURCES := $(shell find native -name '*.[ch]pp' 2>/dev/null) CMakeLists.txt pyproject.toml
+
+# `$(call pyproject,KEYS)` prints the requirements under pyproject.toml's KEYS, so that each is stated once.
+pyproject = $(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))$(1))'
+
+# `$(call need,TEST,PACKAGES,WHAT)`: unless TEST succeeds, install Debian's PACKAGES if we may, else say what to do.
+define need
+	@if ! { $(1); } >/dev/null 2>&1; then \
+		if [[ $$(id -u) == 0 ]] && command -v apt-get >/dev/null; then \
+			echo "==> $(3) is missing: installing $(2)"; \
+			apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $(2); \
+		else \
+			echo "$(3) is missing: install it (on Debian: sudo apt-get install $(2)), then run make again." >&2; \
+			exit 1; \
+		fi; \
+	fi
+endef
+
+.PHONY: help
+help: ## list the targets
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
+
+.PHONY: setup
+setup: $(VENV)/.installed ## only make the environment; the other targets do it when they need it
+
+.PHONY: demo
+demo: $(VENV)/.installed ## two processes over the ring, with live latency and throughput
+	$(BIN)/python examples/ring_demo.py $(ARGS)
+
+.PHONY: test
+test: $(VENV)/.installed ## all tests but the long ones of `make storm` and `make sanitize`
+	$(BIN)/python -m pytest $(ARGS)
+
+.PHONY: storm
+storm: $(VENV)/.installed ## kill and stop processes at random instants, thousands of times, and check every record
+	$(BIN)/python -m pytest -m storm -s $(ARGS)
+
+.PHONY: sanitize
+sanitize: $(VENV)/.created ## the C++ explorer, stress and fuzz under TSan, then under ASan and UBSan
+	@for sanitizer in thread address; do \
+		echo "==> sanitizer: $$sanitizer"; \
+		cmake -S . -B "build/sanitize-$$sanitizer" -G Ninja --log-level=WARNING \
+			-DPENSTOCK_NATIVE_TESTS=ON -DPENSTOCK_SANITIZE="$$sanitizer" -DCMAKE_COMPILE_WARNING_AS_ERROR=ON; \
+		cmake --build "build/sanitize-$$sanitizer"; \
+		ctest --test-dir "build/sanitize-$$sanitizer" --no-tests=error --output-on-failure $(ARGS); \
+	done
+
+.PHONY: lint
+lint: $(VENV)/.installed ## style, formatting and strict types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy $(wildcard src tests bench examples tools)
+
+.PHONY: bench
+bench: $(VENV)/.benched ## run a benchmark: make bench BENCH=ipc ARGS="--quick --json"
+	$(BIN)/python -m bench $(BENCH) $(ARGS)
+
+.PHONY: clean
+clean: ## remove the environment and everything that was built
+	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/.created:
+	@[[ -n "$(PYTHON)" ]] || { \
+		echo "Penstock needs Python 3.11 or newer: install one, or name it with make PYTHON=/path/to/python3." >&2; exit 1; }
+	$(call need,command -v "$${CXX:-c++}",g++,A C++ compiler)
+	$(call need,$(PYTHON) -c 'import ensurepip',$(notdir $(PYTHON))-venv,The venv module of $(PYTHON))
+	$(call need,test -e "$$($(PYTHON) -c 'import sysconfig; print(sysconfig.get_path("include"))')/Python.h",$(notdir $(PYTHON))-dev,Python.h of $(PYTHON))
+	@echo "==> creating $(VENV) with $(PYTHON)"
+	$(PYTHON) -m venv --clear $(VENV)
+	$(PIP) install cmake ninja $$($(call pyproject,["build-system"]["requires"]))
+	@touch $@
+
+# Without build isolation and in a fixed folder, so that a rebuild compiles only what changed. A wheel is built elsewhere
+# (`pip wheel .` takes a fresh folder) and so never gets the crash points.
+$(VENV)/.installed: $(VENV)/.created $(NATIVE_SOURCES)
+	@echo "==> installing penstock and its development tools; compiling the native core takes up to a minute"
+	$(PIP) install --no-build-isolation \
+		--config-settings='build-dir=build/dev-{wheel_tag}' \
+		--config-settings=cmake.define.PENSTOCK_CHAOS=ON \
+		--config-settings=cmake.define.CMAKE_COMPILE_WARNING_AS_ERROR=ON \
+		--editable '.[dev]'
+	@touch $@
+
+# The peers are taken where they install: the benchmark leaves out the columns of those that are not there.
+$(VENV)/.benched: $(VENV)/.installed
+	@echo "==> installing what the benchmarks compare with; PySpark, for its Netty jars, is 400 MB"
+	$(PIP) install $$($(call pyproject,["project"]["optional-dependencies"]["bench"]))
+	@for peer in $$($(call pyproject,["project"]["optional-dependencies"]["peers"])); do \
+		$(PIP) install "$$peer" || echo "==> $$peer does not install here: it will be left out"; \
+	done
+	-$(call need,command -v javac,default-jdk-headless,A Java compiler (for the Netty columns))
+	@touch $@

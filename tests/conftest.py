@@ -1,0 +1,92 @@
+"""What holds for every test: nothing leaks, and Hypothesis does not judge by the clock."""
+
+import gc
+import os
+import threading
+import time
+from collections.abc import Iterator
+from multiprocessing import forkserver, resource_tracker
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+# A busy machine is slow at random, so a slow example is no failure. The blob repeats a failure elsewhere.
+settings.register_profile("penstock", deadline=None, print_blob=True)
+settings.load_profile("penstock")
+
+# How long a thread or child that was told to end may take until it counts as leaked.
+LEAK_PATIENCE_S = 10.0
+
+
+def _open_descriptors() -> set[str]:
+    found = set()
+    for entry in Path("/proc/self/fd").iterdir():
+        try:
+            found.add(f"descriptor {entry.name} -> {entry.readlink()}")
+        except FileNotFoundError:  # the descriptor of this very listing
+            continue
+    return found
+
+
+def _shared_memory() -> set[str]:
+    maps = Path("/proc/self/maps").read_text().splitlines()
+    return {f"mapping {line}" for line in maps if "/memfd:" in line or "/dev/shm/" in line}
+
+
+def _threads() -> set[str]:
+    return {f"thread {thread.name} ({thread.ident})" for thread in threading.enumerate()}
+
+
+def _children() -> set[str]:
+    pids = set()
+    for task in Path("/proc/self/task").iterdir():
+        try:
+            pids.update((task / "children").read_text().split())
+        except FileNotFoundError:  # a thread that just ended
+            continue
+    return {f"child process {pid}" for pid in pids if not _serves_multiprocessing(pid)}
+
+
+def _serves_multiprocessing(pid: str) -> bool:
+    """Whether this is the resource tracker or fork server, which an interpreter keeps for all tests."""
+    command_line = _command_line(pid)
+    return "multiprocessing.resource_tracker" in command_line or "multiprocessing.forkserver" in command_line
+
+
+def _command_line(pid: str) -> str:
+    try:
+        return Path("/proc", pid, "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
+def _resources() -> set[str]:
+    return _open_descriptors() | _shared_memory() | _threads() | _children()
+
+
+def _multiprocessing_descriptors() -> set[str]:
+    """The pipes to the resource tracker and the fork server, which live as long as the interpreter."""
+    kept = (resource_tracker._resource_tracker, "_fd"), (forkserver._forkserver, "_forkserver_alive_fd")
+    return {f"descriptor {getattr(owner, attribute, None)} " for owner, attribute in kept}
+
+
+@pytest.fixture(autouse=True)
+def nothing_leaks() -> Iterator[None]:
+    """Fail a test that leaves a descriptor, a shared mapping, a thread or a child process behind."""
+    before = _resources()
+    owner = os.getpid()
+    yield
+    if os.getpid() != owner:  # a forked child that fell out of its test has other troubles
+        return
+    deadline = time.monotonic() + LEAK_PATIENCE_S
+    while leaked := _leaked_since(before):
+        gc.collect()  # what only a cycle keeps alive is not leaked
+        if time.monotonic() > deadline:
+            pytest.fail("left behind by the test:\n  " + "\n  ".join(sorted(leaked)))
+        time.sleep(0.01)
+
+
+def _leaked_since(before: set[str]) -> set[str]:
+    kept = tuple(_multiprocessing_descriptors())
+    return {resource for resource in _resources() - before if not resource.startswith(kept)}
