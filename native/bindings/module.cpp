@@ -1,0 +1,13 @@
+// The extension module: one private name, penstock._native (or _native_chaos, for tests).
+#include <nanobind/nanobind.h>
+
+namespace penstock::bindings {
+void bind_ring(nanobind::module_& m);
+void bind_histogram(nanobind::module_& m);
+}  // namespace penstock::bindings
+
+NB_MODULE(PENSTOCK_MODULE_NAME, m) {
+  m.doc() = "Penstock's native core: the shared-memory ring and the latency histogram.";
+  penstock::bindings::bind_ring(m);
+  penstock::bindings::bind_histogram(m);
+}

@@ -1,0 +1,210 @@
+// The reading end of a ring, for Python: poll, wait without the interpreter lock, hand out records.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "lease.hpp"
+#include "penstock/packets.hpp"
+#include "penstock/slots.hpp"
+#include "penstock/spin.hpp"
+#include "python_glue.hpp"
+
+namespace penstock::bindings {
+
+struct Record {
+  Route route;
+  std::uint32_t producer;
+  nb::list payloads;
+};
+
+class ReadEnd {
+ public:
+  ReadEnd(Segment segment, std::int64_t max_spin_ns, std::uint32_t pid, std::uint64_t start_time,
+          std::uint64_t pid_namespace)
+      : ring_(std::make_shared<LentRing>(std::move(segment), pid, start_time, pid_namespace)),
+        assembler_(ring_->consumer.view()),
+        spin_(max_spin_ns) {}
+  ReadEnd(const ReadEnd&) = delete;
+  ReadEnd& operator=(const ReadEnd&) = delete;
+
+  nb::list read_many(std::size_t max_records, std::optional<double> timeout_s) {
+    const Turn turn(*this);
+    if (max_records == 0) throw nb::value_error("max_records must be at least 1, got 0");
+    const Deadline deadline(timeout_s);
+    finish();
+    wait_for_records(max_records, deadline);
+    nb::list records;
+    while (next_ != ready_.size() && nb::len(records) < max_records) {
+      append_record(records, ready_[next_]);
+      ++next_;  // only now: if Python ran out of memory above, the record is still ours to give
+    }
+    return records;
+  }
+
+  // The reader is done with what it was handed. Asking for more says so too; a reader that dies before either leaves
+  // those records to its successor.
+  void finish() {
+    Consumer<Platform>& ring = consumer();
+    for (const Delivery& delivery : handed_out_) ring.finish(delivery);
+    handed_out_.clear();
+    for (const Settlement& settled : to_settle_) ring.settle(settled.slot, settled.message_id);
+    to_settle_.clear();
+  }
+
+  // No claim succeeds from now on; what is committed can still be read.
+  void close_to_writers() { consumer().close(); }
+  // Lets go of the ring without touching it: what was handed out and not finished is left to a successor. The memory
+  // stays mapped as long as a lent payload lives.
+  void abandon() { ring_.reset(); }
+
+  std::vector<Stall> stalls() const { return consumer().stalls(); }
+  bool drained() const { return consumer().drained(); }
+  const RingView& view() const { return consumer().view(); }
+  SlotTable<Platform> slots() const { return SlotTable<Platform>(view()); }
+  int memory_fd() const { return (consumer(), ring_->segment.descriptor()); }
+
+ private:
+  // Small payloads are cheaper to copy than to lend.
+  static constexpr std::uint32_t kLendFrom = 4096;
+
+  // A ready record, or a large message put together from packets.
+  struct Ready {
+    Delivery delivery;
+    std::unique_ptr<Lease> assembled;
+  };
+  struct Settlement {
+    std::uint32_t slot, message_id;
+  };
+
+  // One thread reads at a time; a second one is told so instead of breaking the first.
+  struct Turn {
+    explicit Turn(ReadEnd& end) : end_(end) {
+      if (end_.reading_) raise("RingError", "this reader is in use by another thread: one thread reads a ring");
+      end_.reading_ = true;
+    }
+    ~Turn() { end_.reading_ = false; }
+    ReadEnd& end_;
+  };
+
+  Consumer<Platform>& consumer() const {
+    if (!ring_) raise("RingClosedError", "this reader is closed, or it was made before a fork");
+    return ring_->consumer;
+  }
+
+  void wait_for_records(std::size_t max_records, const Deadline& deadline) {
+    if (next_ != ready_.size()) return;
+    look(max_records);
+    if (!ready_.empty()) return;
+    const std::int64_t started = Platform::now_ns();
+    while (ready_.empty() && !deadline.passed()) {
+      {
+        const nb::gil_scoped_release unlocked;
+        spin(max_records, deadline);
+        if (ready_.empty()) sleep(max_records, deadline);
+      }
+      check_signals();
+    }
+    spin_.waited(Platform::now_ns() - started);
+  }
+
+  // Fills ready_ with what there is now.
+  void look(std::size_t max_records) {
+    ready_.clear();
+    next_ = 0;
+    found_.clear();
+    consumer().poll(max_records, found_);
+    for (const Delivery& delivery : found_) {
+      if (delivery.state.kind != Kind::packet) {
+        ready_.push_back({delivery, nullptr});
+        continue;
+      }
+      std::optional<Assembled> whole = assembler_.add(delivery);
+      consumer().finish(delivery);
+      if (!whole) continue;
+      to_settle_.push_back({whole->slot, whole->message_id});
+      ready_.push_back({delivery, std::make_unique<Lease>(std::move(*whole))});
+    }
+    assembler_.drop_orphans();
+  }
+
+  void spin(std::size_t max_records, const Deadline& deadline) {
+    const std::int64_t started = Platform::now_ns();
+    const std::int64_t budget = std::min(spin_.budget_ns(), deadline.slice_ns());
+    for (std::int64_t spent = 0; spent < budget; spent = Platform::now_ns() - started) {
+      if (consumer().stirred()) {
+        look(max_records);
+        if (!ready_.empty()) return;
+      }
+      // Where cores are few, the producer may be waiting for ours: step aside for it, after a first short look.
+      if (spent < kPoliteAfterNs)
+        Platform::pause();
+      else
+        Platform::yield();
+    }
+  }
+
+  void sleep(std::size_t max_records, const Deadline& deadline) {
+    consumer().prepare_sleep();
+    look(max_records);
+    const std::int64_t slice = deadline.slice_ns();
+    if (ready_.empty() && slice > 0)
+      consumer().sleep(slice);
+    else
+      consumer().cancel_sleep();
+  }
+
+  void append_record(nb::list& records, Ready& ready) {
+    const Delivery& delivery = ready.delivery;
+    nb::list payloads;
+    bool lent = ready.assembled != nullptr;
+    if (lent) {
+      payloads.append(Lease::as_memoryview(std::move(ready.assembled)));
+    } else if (delivery.state.kind == Kind::batch) {
+      unpack_batch(delivery, payloads);
+    } else if (delivery.state.length >= kLendFrom &&
+               ring_->lent_bytes + delivery.state.extent() <= view().capacity() / 4) {
+      lent = true;
+      payloads.append(Lease::as_memoryview(std::make_unique<Lease>(ring_, delivery)));
+    } else {
+      // Copied also when a quarter of the ring is lent out: a reader that hoards views must not stop the ring.
+      payloads.append(nb::bytes(delivery.payload, delivery.state.length));
+    }
+    records.append(nb::cast(Record{delivery.route, delivery.state.slot, std::move(payloads)}));
+    if (!lent) handed_out_.push_back(delivery);
+  }
+
+  void unpack_batch(const Delivery& delivery, nb::list& payloads) const {
+    std::uint32_t at = 0;
+    while (at != delivery.state.length) {
+      BatchHead length;
+      if (delivery.state.length - at < sizeof(length)) corrupt_batch(delivery);
+      std::memcpy(&length, delivery.payload + at, sizeof(length));
+      at += sizeof(length);
+      if (length > delivery.state.length - at) corrupt_batch(delivery);
+      payloads.append(nb::bytes(delivery.payload + at, length));
+      at += length;
+    }
+  }
+  [[noreturn]] static void corrupt_batch(const Delivery& delivery) {
+    throw RingCorrupt("ring is corrupt: batch at position=" + std::to_string(delivery.position) +
+                      " slot=" + std::to_string(delivery.state.slot) + " has a message beyond its end");
+  }
+
+  static constexpr std::int64_t kPoliteAfterNs = 2'000;
+
+  std::shared_ptr<LentRing> ring_;
+  Assembler<Platform> assembler_;
+  AdaptiveSpin spin_;
+  std::vector<Delivery> found_;
+  std::vector<Ready> ready_;  // found, but not handed out yet, from next_ on
+  std::size_t next_ = 0;
+  std::vector<Delivery> handed_out_;
+  std::vector<Settlement> to_settle_;
+  bool reading_ = false;
+};
+
+}  // namespace penstock::bindings

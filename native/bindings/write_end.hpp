@@ -1,0 +1,199 @@
+// The writing end of a ring, for Python. Python threads may share one: they take turns under the interpreter lock,
+// which is held from claim to commit and given up only while waiting for space.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "penstock/packets.hpp"
+#include "penstock/segment.hpp"
+#include "python_glue.hpp"
+
+namespace penstock::bindings {
+
+class WriteEnd {
+ public:
+  // `door_fd` is the socket to the consumer's door: its end of file says that the consumer is gone.
+  WriteEnd(int memory_fd, std::uint32_t slot, int door_fd)
+      : segment_(Segment::attach(memory_fd)), producer_(segment_->view(), checked(*segment_, slot)), door_fd_(door_fd) {}
+  WriteEnd(const WriteEnd&) = delete;
+  WriteEnd& operator=(const WriteEnd&) = delete;
+
+  bool try_write(nb::handle payload, const Route& route) {
+    const Bytes bytes(payload);
+    if (bytes.size() > open().max_payload())
+      raise("MessageTooLargeError", "try_write takes one record: payload_bytes=" + std::to_string(bytes.size()) +
+                                        " limit=" + std::to_string(producer_.max_payload()) +
+                                        " (an eighth of the ring); write() sends larger messages in packets");
+    return !full(write_message(bytes, route));
+  }
+
+  void write(nb::handle payload, const Route& route, std::optional<double> timeout_s) {
+    const Bytes bytes(payload);
+    const Deadline deadline(timeout_s);
+    write_one(bytes, route, deadline, 0);
+  }
+
+  // Consecutive small messages share a record: one claim and one commit for all of them.
+  void write_many(nb::handle payloads, const Route& route, std::optional<double> timeout_s) {
+    const nb::object sequence = nb::steal(PySequence_Fast(payloads.ptr(), "payloads must be a sequence of bytes-like objects"));
+    if (!sequence.is_valid()) throw nb::python_error();
+    const Deadline deadline(timeout_s);
+    const std::size_t limit = std::min<std::size_t>(open().max_payload(), kBatchBytes);
+    const auto count = static_cast<std::size_t>(PySequence_Fast_GET_SIZE(sequence.ptr()));
+    std::vector<Bytes> batch;
+    batch.reserve(std::min<std::size_t>(count, 1024));
+    std::size_t batch_bytes = 0, written = 0;
+    const auto flush = [&] {
+      if (batch.size() == 1) write_one(batch.front(), route, deadline, written);
+      if (batch.size() > 1) write_batch(batch, batch_bytes, route, deadline, written);
+      written += batch.size();
+      batch.clear();
+      batch_bytes = 0;
+    };
+    for (std::size_t i = 0; i != count; ++i) {
+      // The list may shrink while we wait without the interpreter lock: ask for its size each time.
+      if (i >= static_cast<std::size_t>(PySequence_Fast_GET_SIZE(sequence.ptr()))) break;
+      Bytes bytes(nb::handle(PySequence_Fast_GET_ITEM(sequence.ptr(), static_cast<Py_ssize_t>(i))));
+      const std::size_t needed = sizeof(BatchHead) + bytes.size();
+      if (batch_bytes + needed > limit) flush();
+      batch.push_back(std::move(bytes));
+      batch_bytes += needed;
+    }
+    flush();
+  }
+
+  // The consumer's process has gone, or has closed its door.
+  bool consumer_gone() const {
+    pollfd door{door_fd_, POLLIN | POLLRDHUP, 0};
+    return poll(&door, 1, 0) > 0;
+  }
+  void meet_consumer(int door_fd) { door_fd_ = door_fd; }
+
+  // Detaches in good order; the slot is free for another.
+  void leave() {
+    if (!segment_) return;
+    producer_.leave();
+    segment_.reset();
+  }
+  // Forgets the ring without touching it: after a fork it is the parent's.
+  void abandon() { segment_.reset(); }
+  bool closed() const { return !segment_; }
+
+  std::uint32_t slot() const { return producer_.slot_index(); }
+  int memory_fd() { return (open(), segment_->descriptor()); }
+  RingView view() { return (open(), segment_->view()); }
+
+ private:
+  // Enough to amortise the claim; not so much that the reader waits for it.
+  static constexpr std::size_t kBatchBytes = 64 * 1024;
+
+  static std::uint32_t checked(const Segment& segment, std::uint32_t slot) {
+    if (slot >= segment.view().max_producers())
+      throw RingMemory("producer slot beyond the ring's: slot=" + std::to_string(slot));
+    return slot;
+  }
+
+  Producer<Platform>& open() {
+    if (!segment_) raise("RingClosedError", "this writer is closed, or it was made before a fork: attach again");
+    return producer_;
+  }
+
+  WriteResult write_message(const Bytes& bytes, const Route& route) {
+    return producer_.try_write(route, Kind::message, static_cast<std::uint32_t>(bytes.size()),
+                               [&](std::byte* to) { Platform::copy(to, bytes.data(), bytes.size()); });
+  }
+
+  void write_one(const Bytes& bytes, const Route& route, const Deadline& deadline, std::size_t written) {
+    if (bytes.size() > open().max_payload()) return write_large(bytes, route, deadline, written);
+    until_done(deadline, written, [&] { return !full(write_message(bytes, route)); });
+  }
+
+  void write_batch(const std::vector<Bytes>& batch, std::size_t total, const Route& route, const Deadline& deadline,
+                   std::size_t written) {
+    const auto fill = [&](std::byte* to) {
+      for (const Bytes& bytes : batch) {
+        const auto length = static_cast<BatchHead>(bytes.size());
+        std::memcpy(to, &length, sizeof(length));
+        Platform::copy(to + sizeof(length), bytes.data(), bytes.size());
+        to += sizeof(length) + bytes.size();
+      }
+    };
+    until_done(deadline, written, [&] {
+      return !full(producer_.try_write(route, Kind::batch, static_cast<std::uint32_t>(total), fill));
+    });
+  }
+
+  void write_large(const Bytes& bytes, const Route& route, const Deadline& deadline, std::size_t written) {
+    if (bytes.size() > segment_->view().max_message())
+      raise("MessageTooLargeError", "payload_bytes=" + std::to_string(bytes.size()) + " limit=" +
+                                        std::to_string(segment_->view().max_message()) + " (the ring's max_message_bytes)");
+    // One large message at a time: another thread's goes first.
+    until_done(deadline, written, [&] { return !large_under_way_; });
+    const UnderWay under_way(large_under_way_);
+    if (++large_id_ == 0) ++large_id_;  // zero means "none settled"
+    PacketSender<Platform> sender(producer_, large_id_, route, bytes.data(), bytes.size());
+    until_done(deadline, written, [&] {
+      const SendResult result = sender.advance();
+      if (result == SendResult::closed) full(WriteResult::closed);
+      return result == SendResult::settled;
+    });
+  }
+
+  struct UnderWay {
+    explicit UnderWay(bool& flag) : flag_(flag) { flag_ = true; }
+    ~UnderWay() { flag_ = false; }
+    bool& flag_;
+  };
+
+  // Tries until `attempt` succeeds; sleeps between tries until the consumer has made room.
+  template <class Attempt>
+  void until_done(const Deadline& deadline, std::size_t written, Attempt&& attempt) {
+    open();
+    if (attempt()) return;
+    producer_.count_full_wait();
+    for (;;) {
+      const std::uint32_t sequence = producer_.prepare_wait();
+      if (attempt()) return;
+      const std::int64_t slice = deadline.slice_ns();
+      if (slice <= 0) raise_full(written);
+      if (consumer_gone())
+        raise("RingClosedError", "the ring's consumer is gone; this message was not written. "
+                                 "Attach to its successor, or route elsewhere");
+      {
+        const nb::gil_scoped_release unlocked;
+        producer_.sleep(sequence, slice);
+      }
+      check_signals();
+      open();  // another thread may have closed us meanwhile
+    }
+  }
+
+  bool full(WriteResult result) const {
+    if (result == WriteResult::closed) raise("RingClosedError", "the ring was closed by its consumer");
+    return result == WriteResult::full;
+  }
+
+  [[noreturn]] void raise_full(std::size_t written) {
+    const nb::object error = nb::module_::import_("penstock.errors").attr("RingFullError")(
+        "ring full until the timeout: capacity_bytes=" + std::to_string(segment_->view().capacity()) +
+            " messages_written=" + std::to_string(written),
+        written);
+    PyErr_SetObject(error.type().ptr(), error.ptr());
+    throw nb::python_error();
+  }
+
+  std::optional<Segment> segment_;
+  Producer<Platform> producer_;
+  int door_fd_;
+  std::uint32_t large_id_ = 0;
+  bool large_under_way_ = false;
+};
+
+}  // namespace penstock::bindings

@@ -1,0 +1,1 @@
+"""How tuples travel: the shared-memory ring between processes of one node."""
