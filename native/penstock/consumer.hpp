@@ -257,10 +257,13 @@ class Consumer {
   }
 
   void advance_left() {
-    while (left_ != right_) {
+    // Never into a stalled claim, even if its first header is a flush record by now: take() still has to go through
+    // it, and would find cleared lines. Stalls are in order, so the first one is the limit.
+    const std::uint64_t limit = stalls_.empty() ? right_ : stalls_.front().begin;
+    while (left_ != limit) {
       const RecordState state = RecordState::unpack(P::load(view_.state_word(left_), std::memory_order_acquire));
       if (state.status != Status::read && state.status != Status::flush) break;
-      if (state.extent() > right_ - left_) throw_corrupt("record", right_, state, left_);
+      if (state.extent() > limit - left_) throw_corrupt("record", right_, state, left_);
       left_ += state.extent();
     }
     if (left_ != free_) give_back();
