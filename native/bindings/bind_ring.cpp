@@ -2,6 +2,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
 #include "read_end.hpp"
@@ -142,15 +143,27 @@ void bind_write_end(nb::module_& m) {
       .def("try_write", &WriteEnd::try_write, "payload"_a, "route"_a)
       .def("write", &WriteEnd::write, "payload"_a, "route"_a, "timeout_s"_a = nb::none())
       .def("write_many", &WriteEnd::write_many, "payloads"_a, "route"_a, "timeout_s"_a = nb::none())
+      .def(
+          "send_large",
+          [](WriteEnd& end, nb::handle payload, const Route& route) {
+            return std::make_unique<LargeSend>(end, payload, route);
+          },
+          "payload"_a, "route"_a, nb::keep_alive<0, 1>())
       .def("leave", &WriteEnd::leave)
       .def("abandon", &WriteEnd::abandon)
       .def("meet_consumer", &WriteEnd::meet_consumer, "door_fd"_a)
       .def_prop_ro("consumer_gone", &WriteEnd::consumer_gone)
       .def_prop_ro("closed", &WriteEnd::closed)
       .def_prop_ro("slot", &WriteEnd::slot)
+      .def_prop_ro("max_record_bytes", [](WriteEnd& end) { return max_record_payload(end.view().capacity()); })
       .def_prop_ro("memory_fd", &WriteEnd::memory_fd)
       .def_prop_ro("nonce", [](WriteEnd& end) { return end.view().control().identity.nonce; })
       .def("native_counters", [](WriteEnd& end) { return counters(end.view()); });
+}
+
+void bind_large_send(nb::module_& m) {
+  nb::class_<LargeSend>(m, "LargeSend", "A large message on its way, moved along by its sender.")
+      .def("advance", &LargeSend::advance);
 }
 
 #ifdef PENSTOCK_CHAOS
@@ -175,6 +188,7 @@ void bind_ring(nb::module_& m) {
   nb::register_exception_translator(translate);
   bind_route_and_record(m);
   bind_read_end(m);
+  bind_large_send(m);
   bind_write_end(m);
   m.def("consumer_of", &consumer_of, "memory_fd"_a);
 #ifdef PENSTOCK_CHAOS

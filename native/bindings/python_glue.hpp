@@ -27,10 +27,11 @@ inline void check_signals() {
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
 }
 
-// A borrowed, contiguous view of any buffer, without a copy.
+// A contiguous view of any buffer, without a copy. It keeps the object alive: while we wait without the interpreter
+// lock, other threads may drop theirs.
 class Bytes {
  public:
-  explicit Bytes(nb::handle object) {
+  explicit Bytes(nb::handle object) : owner_(nb::borrow(object)) {
     if (PyBytes_CheckExact(object.ptr())) {  // the usual case, and it needs no release
       data_ = reinterpret_cast<const std::byte*>(PyBytes_AS_STRING(object.ptr()));
       size_ = static_cast<std::size_t>(PyBytes_GET_SIZE(object.ptr()));
@@ -47,7 +48,7 @@ class Bytes {
     data_ = static_cast<const std::byte*>(view_.buf);
     size_ = static_cast<std::size_t>(view_.len);
   }
-  Bytes(Bytes&& other) noexcept : view_(other.view_), data_(other.data_), size_(other.size_) {
+  Bytes(Bytes&& other) noexcept : owner_(std::move(other.owner_)), view_(other.view_), data_(other.data_), size_(other.size_) {
     other.view_.obj = nullptr;
   }
   Bytes& operator=(Bytes&&) = delete;
@@ -58,6 +59,7 @@ class Bytes {
   std::size_t size() const { return size_; }
 
  private:
+  nb::object owner_;
   Py_buffer view_{};
   const std::byte* data_;
   std::size_t size_;

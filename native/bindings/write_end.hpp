@@ -69,6 +69,27 @@ class WriteEnd {
     flush();
   }
 
+  // A large message on its way: call advance() until it says true. One at a time per writer.
+  class LargeTransfer {
+   public:
+    LargeTransfer(WriteEnd& end, const Bytes& bytes, const Route& route)
+        : end_(end), sender_(end.open(), end.begin_large(bytes.size()), route, bytes.data(), bytes.size()) {}
+    LargeTransfer(const LargeTransfer&) = delete;
+    LargeTransfer& operator=(const LargeTransfer&) = delete;
+    ~LargeTransfer() { end_.large_under_way_ = false; }
+
+    bool advance() {
+      end_.open();
+      const SendResult result = sender_.advance();
+      if (result == SendResult::closed) end_.full(WriteResult::closed);
+      return result == SendResult::settled;
+    }
+
+   private:
+    WriteEnd& end_;
+    PacketSender<Platform> sender_;
+  };
+
   // The consumer's process has gone, or has closed its door.
   bool consumer_gone() const {
     pollfd door{door_fd_, POLLIN | POLLRDHUP, 0};
@@ -131,26 +152,22 @@ class WriteEnd {
   }
 
   void write_large(const Bytes& bytes, const Route& route, const Deadline& deadline, std::size_t written) {
-    if (bytes.size() > segment_->view().max_message())
-      raise("MessageTooLargeError", "payload_bytes=" + std::to_string(bytes.size()) + " limit=" +
-                                        std::to_string(segment_->view().max_message()) + " (the ring's max_message_bytes)");
     // One large message at a time: another thread's goes first.
     until_done(deadline, written, [&] { return !large_under_way_; });
-    const UnderWay under_way(large_under_way_);
-    if (++large_id_ == 0) ++large_id_;  // zero means "none settled"
-    PacketSender<Platform> sender(producer_, large_id_, route, bytes.data(), bytes.size());
-    until_done(deadline, written, [&] {
-      const SendResult result = sender.advance();
-      if (result == SendResult::closed) full(WriteResult::closed);
-      return result == SendResult::settled;
-    });
+    LargeTransfer transfer(*this, bytes, route);
+    until_done(deadline, written, [&] { return transfer.advance(); });
   }
 
-  struct UnderWay {
-    explicit UnderWay(bool& flag) : flag_(flag) { flag_ = true; }
-    ~UnderWay() { flag_ = false; }
-    bool& flag_;
-  };
+  // Takes the only place for a large message; the LargeTransfer gives it back.
+  std::uint32_t begin_large(std::size_t bytes) {
+    if (bytes > segment_->view().max_message())
+      raise("MessageTooLargeError", "payload_bytes=" + std::to_string(bytes) + " limit=" +
+                                        std::to_string(segment_->view().max_message()) + " (the ring's max_message_bytes)");
+    if (large_under_way_) raise("RingError", "this writer has a large message under way: one at a time");
+    large_under_way_ = true;
+    if (++large_id_ == 0) ++large_id_;  // zero means "none settled"
+    return large_id_;
+  }
 
   // Tries until `attempt` succeeds; sleeps between tries until the consumer has made room.
   template <class Attempt>
@@ -194,6 +211,15 @@ class WriteEnd {
   int door_fd_;
   std::uint32_t large_id_ = 0;
   bool large_under_way_ = false;
+};
+
+// A large message that Python moves along itself, without ever waiting; it holds the payload until then.
+struct LargeSend {
+  LargeSend(WriteEnd& end, nb::handle payload, const Route& route) : bytes(payload), transfer(end, bytes, route) {}
+  bool advance() { return transfer.advance(); }
+
+  const Bytes bytes;
+  WriteEnd::LargeTransfer transfer;
 };
 
 }  // namespace penstock::bindings

@@ -90,6 +90,12 @@ class ReadEnd:
     @property
     def nonce(self) -> int: ...
 
+class LargeSend:
+    """A large message on its way, moved along by its sender."""
+
+    def advance(self) -> bool:
+        """Sends what there is room for; True once the reader has taken the message whole."""
+
 class WriteEnd:
     def __init__(self, *, memory_fd: int, slot: int, door_fd: int) -> None: ...
     def try_write(self, payload: Buffer, route: Route) -> bool:
@@ -105,6 +111,11 @@ class WriteEnd:
 
         At the timeout, RingFullError.written says how many went.
         """
+    def send_large(self, payload: Buffer, route: Route) -> LargeSend:
+        """Starts a message that may be larger than a record and leaves it to the caller to move it along.
+
+        For loops that must not wait. One at a time per writer; the payload is held until it is settled.
+        """
     def leave(self) -> None: ...
     def abandon(self) -> None: ...
     def meet_consumer(self, door_fd: int) -> None: ...
@@ -114,6 +125,9 @@ class WriteEnd:
         """Whether the reader's process has gone, or has closed its door."""
     @property
     def closed(self) -> bool: ...
+    @property
+    def max_record_bytes(self) -> int:
+        """The longest payload that one record holds: what try_write takes. An eighth of the ring, less a header."""
     @property
     def slot(self) -> int: ...
     @property
