@@ -151,7 +151,8 @@ class ReadEnd {
     consumer().prepare_sleep();
     look(max_records);
     const std::int64_t slice = deadline.slice_ns();
-    if (ready_.empty() && slice > 0)
+    // Not if packets came, even if they completed no message: their space must go back, or their producer waits too.
+    if (found_.empty() && slice > 0)
       consumer().sleep(slice);
     else
       consumer().cancel_sleep();
