@@ -140,15 +140,15 @@ void bind_read_end(nb::module_& m) {
 void bind_write_end(nb::module_& m) {
   nb::class_<WriteEnd>(m, "WriteEnd")
       .def(nb::init<int, std::uint32_t, int>(), nb::kw_only(), "memory_fd"_a, "slot"_a, "door_fd"_a)
-      .def("try_write", &WriteEnd::try_write, "payload"_a, "route"_a)
-      .def("write", &WriteEnd::write, "payload"_a, "route"_a, "timeout_s"_a = nb::none())
+      .def("try_write", &WriteEnd::try_write, "payload"_a.none(), "route"_a)
+      .def("write", &WriteEnd::write, "payload"_a.none(), "route"_a, "timeout_s"_a = nb::none())
       .def("write_many", &WriteEnd::write_many, "payloads"_a, "route"_a, "timeout_s"_a = nb::none())
       .def(
           "send_large",
           [](WriteEnd& end, nb::handle payload, const Route& route) {
             return std::make_unique<LargeSend>(end, payload, route);
           },
-          "payload"_a, "route"_a, nb::keep_alive<0, 1>())
+          "payload"_a.none(), "route"_a, nb::keep_alive<0, 1>())
       .def("leave", &WriteEnd::leave)
       .def("abandon", &WriteEnd::abandon)
       .def("meet_consumer", &WriteEnd::meet_consumer, "door_fd"_a)

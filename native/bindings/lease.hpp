@@ -1,12 +1,17 @@
 // Payload bytes lent to Python without a copy: a memoryview over a Lease. When the last view is dropped, the bytes
 // go back: to the ring if they lie there, to the heap if they are an assembled large message.
+//
+// A record counts as done when its view is dropped and the reader has asked for more: as with a copied one, a reader
+// that dies before leaves it to its successor.
 #pragma once
 
 #include <nanobind/nanobind.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "penstock/packets.hpp"
 #include "penstock/segment.hpp"
@@ -24,12 +29,19 @@ struct LentRing {
   Segment segment;
   Consumer<Platform> consumer;
   std::atomic<std::uint64_t> lent_bytes = 0;
+  std::uint64_t times_asked = 0;           // how often the reader has asked for more
+  std::vector<Delivery> dropped_early;     // lent since then and dropped already: done at the next asking
+  const pid_t owner = getpid();            // a forked child has our leases too, and must give nothing back
 };
 
 class Lease {
  public:
   Lease(std::shared_ptr<LentRing> ring, const Delivery& delivery)
-      : ring_(std::move(ring)), delivery_(delivery), data_(delivery.payload), size_(delivery.state.length) {
+      : ring_(std::move(ring)),
+        delivery_(delivery),
+        lent_at_(ring_->times_asked),
+        data_(delivery.payload),
+        size_(delivery.state.length) {
     ring_->lent_bytes += delivery_.state.extent();
   }
   explicit Lease(Assembled message)
@@ -37,8 +49,12 @@ class Lease {
   Lease(const Lease&) = delete;
   Lease& operator=(const Lease&) = delete;
   ~Lease() {
-    if (!ring_) return;
+    if (!ring_ || ring_->owner != getpid()) return;
     ring_->lent_bytes -= delivery_.state.extent();
+    if (lent_at_ == ring_->times_asked) {
+      ring_->dropped_early.push_back(delivery_);
+      return;
+    }
     ring_->consumer.finish(delivery_);
     // The reader gives space back when it next looks; if it sleeps while producers wait for space, it must look now.
     const RingView& view = ring_->consumer.view();
@@ -61,6 +77,7 @@ class Lease {
  private:
   std::shared_ptr<LentRing> ring_;
   Delivery delivery_{};
+  std::uint64_t lent_at_ = 0;
   std::unique_ptr<std::byte[]> assembled_;
   const std::byte* data_;
   std::size_t size_;

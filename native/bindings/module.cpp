@@ -7,6 +7,7 @@ void bind_histogram(nanobind::module_& m);
 }  // namespace penstock::bindings
 
 NB_MODULE(PENSTOCK_MODULE_NAME, m) {
+  nanobind::set_leak_warnings(false);  // a ring that is still open at exit is the kernel's to clean up
   m.doc() = "Penstock's native core: the shared-memory ring and the latency histogram.";
   penstock::bindings::bind_ring(m);
   penstock::bindings::bind_histogram(m);

@@ -27,11 +27,14 @@ class ReadEnd {
           std::uint64_t pid_namespace)
       : ring_(std::make_shared<LentRing>(std::move(segment), pid, start_time, pid_namespace)),
         assembler_(ring_->consumer.view()),
-        spin_(max_spin_ns) {}
+        spin_(max_spin_ns) {
+    slots().retire_the_gone();
+  }
   ReadEnd(const ReadEnd&) = delete;
   ReadEnd& operator=(const ReadEnd&) = delete;
 
   nb::list read_many(std::size_t max_records, std::optional<double> timeout_s) {
+    consumer();
     const Turn turn(*this);
     if (max_records == 0) throw nb::value_error("max_records must be at least 1, got 0");
     const Deadline deadline(timeout_s);
@@ -49,8 +52,11 @@ class ReadEnd {
   // those records to its successor.
   void finish() {
     Consumer<Platform>& ring = consumer();
+    ++ring_->times_asked;
     for (const Delivery& delivery : handed_out_) ring.finish(delivery);
     handed_out_.clear();
+    for (const Delivery& delivery : ring_->dropped_early) ring.finish(delivery);
+    ring_->dropped_early.clear();
     for (const Settlement& settled : to_settle_) ring.settle(settled.slot, settled.message_id);
     to_settle_.clear();
   }
@@ -58,8 +64,15 @@ class ReadEnd {
   // No claim succeeds from now on; what is committed can still be read.
   void close_to_writers() { consumer().close(); }
   // Lets go of the ring without touching it: what was handed out and not finished is left to a successor. The memory
-  // stays mapped as long as a lent payload lives.
-  void abandon() { ring_.reset(); }
+  // stays mapped as long as a lent payload lives. A thread that is reading lets go itself, and raises.
+  void abandon() {
+    if (!reading_) {
+      ring_.reset();
+      return;
+    }
+    abandoned_ = true;
+    view().wake_consumer<Platform>();
+  }
 
   std::vector<Stall> stalls() const { return consumer().stalls(); }
   bool drained() const { return consumer().drained(); }
@@ -86,13 +99,19 @@ class ReadEnd {
       if (end_.reading_) raise("RingError", "this reader is in use by another thread: one thread reads a ring");
       end_.reading_ = true;
     }
-    ~Turn() { end_.reading_ = false; }
+    ~Turn() {
+      end_.reading_ = false;
+      if (end_.abandoned_) end_.ring_.reset();
+    }
     ReadEnd& end_;
   };
 
   Consumer<Platform>& consumer() const {
-    if (!ring_) raise("RingClosedError", "this reader is closed, or it was made before a fork");
+    if (!ring_) raise_closed();
     return ring_->consumer;
+  }
+  [[noreturn]] static void raise_closed() {
+    raise("RingClosedError", "this reader is closed, or it was made before a fork");
   }
 
   void wait_for_records(std::size_t max_records, const Deadline& deadline) {
@@ -107,6 +126,7 @@ class ReadEnd {
         if (ready_.empty()) sleep(max_records, deadline);
       }
       check_signals();
+      if (abandoned_) raise_closed();
     }
     spin_.waited(Platform::now_ns() - started);
   }
@@ -115,20 +135,26 @@ class ReadEnd {
   void look(std::size_t max_records) {
     ready_.clear();
     next_ = 0;
-    found_.clear();
-    consumer().poll(max_records, found_);
-    for (const Delivery& delivery : found_) {
-      if (delivery.state.kind != Kind::packet) {
-        ready_.push_back({delivery, nullptr});
-        continue;
-      }
-      std::optional<Assembled> whole = assembler_.add(delivery);
-      consumer().finish(delivery);
-      if (!whole) continue;
-      to_settle_.push_back({whole->slot, whole->message_id});
-      ready_.push_back({delivery, std::make_unique<Lease>(std::move(*whole))});
-    }
+    // Packets that complete no message are no reason to stop: their space goes back with the next poll, and there may
+    // be whole records behind them. So when nothing is ready, there is nothing in the ring that we could take.
+    do {
+      found_.clear();
+      consumer().poll(max_records - ready_.size(), found_);
+      for (const Delivery& delivery : found_) take(delivery);
+    } while (!found_.empty() && ready_.size() < max_records);
     assembler_.drop_orphans();
+  }
+
+  void take(const Delivery& delivery) {
+    if (delivery.state.kind != Kind::packet) {
+      ready_.push_back({delivery, nullptr});
+      return;
+    }
+    std::optional<Assembled> whole = assembler_.add(delivery);
+    consumer().finish(delivery);
+    if (!whole) return;
+    to_settle_.push_back({whole->slot, whole->message_id});
+    ready_.push_back({delivery, std::make_unique<Lease>(std::move(*whole))});
   }
 
   void spin(std::size_t max_records, const Deadline& deadline) {
@@ -151,8 +177,7 @@ class ReadEnd {
     consumer().prepare_sleep();
     look(max_records);
     const std::int64_t slice = deadline.slice_ns();
-    // Not if packets came, even if they completed no message: their space must go back, or their producer waits too.
-    if (found_.empty() && slice > 0)
+    if (ready_.empty() && slice > 0)
       consumer().sleep(slice);
     else
       consumer().cancel_sleep();
@@ -166,16 +191,22 @@ class ReadEnd {
       payloads.append(Lease::as_memoryview(std::move(ready.assembled)));
     } else if (delivery.state.kind == Kind::batch) {
       unpack_batch(delivery, payloads);
-    } else if (delivery.state.length >= kLendFrom &&
-               ring_->lent_bytes + delivery.state.extent() <= view().capacity() / 4) {
+    } else if (delivery.state.length >= kLendFrom && may_lend(delivery)) {
       lent = true;
       payloads.append(Lease::as_memoryview(std::make_unique<Lease>(ring_, delivery)));
     } else {
-      // Copied also when a quarter of the ring is lent out: a reader that hoards views must not stop the ring.
       payloads.append(nb::bytes(delivery.payload, delivery.state.length));
     }
     records.append(nb::cast(Record{delivery.route, delivery.state.slot, std::move(payloads)}));
     if (!lent) handed_out_.push_back(delivery);
+  }
+
+  // A lent record holds back everything behind it. Not too many, and none that has grown old: a reader that asks for
+  // more while it still holds its last records must find room left for the writers that it waits for.
+  bool may_lend(const Delivery& delivery) const {
+    const std::uint64_t tail = Platform::load(view().tail(), std::memory_order_seq_cst) & ~kClosed;
+    return ring_->lent_bytes + delivery.state.extent() <= view().capacity() / 4 &&
+           tail - delivery.position <= view().capacity() / 2;
   }
 
   void unpack_batch(const Delivery& delivery, nb::list& payloads) const {
@@ -206,6 +237,7 @@ class ReadEnd {
   std::vector<Delivery> handed_out_;
   std::vector<Settlement> to_settle_;
   bool reading_ = false;
+  bool abandoned_ = false;
 };
 
 }  // namespace penstock::bindings

@@ -21,7 +21,10 @@ class WriteEnd {
  public:
   // `door_fd` is the socket to the consumer's door: its end of file says that the consumer is gone.
   WriteEnd(int memory_fd, std::uint32_t slot, int door_fd)
-      : segment_(Segment::attach(memory_fd)), producer_(segment_->view(), checked(*segment_, slot)), door_fd_(door_fd) {}
+      : segment_(Segment::attach(memory_fd)),
+        view_(segment_->view()),
+        producer_(view_, checked(view_, slot)),
+        door_fd_(door_fd) {}
   WriteEnd(const WriteEnd&) = delete;
   WriteEnd& operator=(const WriteEnd&) = delete;
 
@@ -109,14 +112,14 @@ class WriteEnd {
 
   std::uint32_t slot() const { return producer_.slot_index(); }
   int memory_fd() { return (open(), segment_->descriptor()); }
-  RingView view() { return (open(), segment_->view()); }
+  const RingView& view() { return (open(), view_); }
 
  private:
   // Enough to amortise the claim; not so much that the reader waits for it.
   static constexpr std::size_t kBatchBytes = 64 * 1024;
 
-  static std::uint32_t checked(const Segment& segment, std::uint32_t slot) {
-    if (slot >= segment.view().max_producers())
+  static std::uint32_t checked(const RingView& view, std::uint32_t slot) {
+    if (slot >= view.max_producers())
       throw RingMemory("producer slot beyond the ring's: slot=" + std::to_string(slot));
     return slot;
   }
@@ -155,14 +158,15 @@ class WriteEnd {
     // One large message at a time: another thread's goes first.
     until_done(deadline, written, [&] { return !large_under_way_; });
     LargeTransfer transfer(*this, bytes, route);
-    until_done(deadline, written, [&] { return transfer.advance(); });
+    until_done(deadline, written, [&] { return transfer.advance(); },
+               "; all packets of a large message may be sent and only its settlement late: it may still arrive");
   }
 
   // Takes the only place for a large message; the LargeTransfer gives it back.
   std::uint32_t begin_large(std::size_t bytes) {
-    if (bytes > segment_->view().max_message())
+    if (bytes > view_.max_message())
       raise("MessageTooLargeError", "payload_bytes=" + std::to_string(bytes) + " limit=" +
-                                        std::to_string(segment_->view().max_message()) + " (the ring's max_message_bytes)");
+                                        std::to_string(view_.max_message()) + " (the ring's max_message_bytes)");
     if (large_under_way_) raise("RingError", "this writer has a large message under way: one at a time");
     large_under_way_ = true;
     if (++large_id_ == 0) ++large_id_;  // zero means "none settled"
@@ -171,7 +175,7 @@ class WriteEnd {
 
   // Tries until `attempt` succeeds; sleeps between tries until the consumer has made room.
   template <class Attempt>
-  void until_done(const Deadline& deadline, std::size_t written, Attempt&& attempt) {
+  void until_done(const Deadline& deadline, std::size_t written, Attempt&& attempt, const char* note = "") {
     open();
     if (attempt()) return;
     producer_.count_full_wait();
@@ -179,7 +183,7 @@ class WriteEnd {
       const std::uint32_t sequence = producer_.prepare_wait();
       if (attempt()) return;
       const std::int64_t slice = deadline.slice_ns();
-      if (slice <= 0) raise_full(written);
+      if (slice <= 0) raise_full(written, note);
       if (consumer_gone())
         raise("RingClosedError", "the ring's consumer is gone; this message was not written. "
                                  "Attach to its successor, or route elsewhere");
@@ -197,16 +201,17 @@ class WriteEnd {
     return result == WriteResult::full;
   }
 
-  [[noreturn]] void raise_full(std::size_t written) {
+  [[noreturn]] void raise_full(std::size_t written, const char* note) {
     const nb::object error = nb::module_::import_("penstock.errors").attr("RingFullError")(
-        "ring full until the timeout: capacity_bytes=" + std::to_string(segment_->view().capacity()) +
-            " messages_written=" + std::to_string(written),
+        "ring full until the timeout: capacity_bytes=" + std::to_string(view_.capacity()) +
+            " messages_written=" + std::to_string(written) + note,
         written);
     PyErr_SetObject(error.type().ptr(), error.ptr());
     throw nb::python_error();
   }
 
   std::optional<Segment> segment_;
+  const RingView view_;  // with the sizes as they were checked at attach
   Producer<Platform> producer_;
   int door_fd_;
   std::uint32_t large_id_ = 0;

@@ -5,6 +5,7 @@
 // (handed it out whole and come back for more), and sends all of it again if another consumer took over meanwhile.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -29,12 +30,13 @@ class PacketSender {
                std::uint64_t total)
       : producer_(producer), route_(route), bytes_(bytes), total_(total), message_id_(message_id) {
     per_packet_ = producer.max_payload() - sizeof(PacketHead);
-    packet_count_ = static_cast<std::uint32_t>((total + per_packet_ - 1) / per_packet_);
+    packet_count_ = static_cast<std::uint32_t>(std::max<std::uint64_t>(1, (total + per_packet_ - 1) / per_packet_));
     generation_ = producer.consumer_generation();
   }
 
   // Sends as many packets as there is room for.
   SendResult advance() {
+    if (all_sent() && producer_.settled_message() == message_id_) return SendResult::settled;
     const std::uint64_t generation = producer_.consumer_generation();
     if (generation != generation_) {
       generation_ = generation;
@@ -55,6 +57,9 @@ class PacketSender {
     }
     return producer_.settled_message() == message_id_ ? SendResult::settled : SendResult::pending;
   }
+
+  // Whether every packet is in the ring: the message arrives, unless its consumer dies before it has settled it.
+  bool all_sent() const { return next_ == packet_count_; }
 
  private:
   Producer<P>& producer_;

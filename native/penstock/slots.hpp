@@ -42,6 +42,15 @@ class SlotTable {
     view_.template wake_consumer<P>();
   }
 
+  // For a new consumer: producers that left while there was none to notice.
+  void retire_the_gone() {
+    for (std::uint32_t i = 0; i < view_.max_producers(); ++i) {
+      const SlotState now = state(i);
+      if (now != SlotState::left && now != SlotState::dead) continue;
+      if (P::load(view_.slot(i).owner.retired_at, std::memory_order_seq_cst) == kNotRetired) retire(i);
+    }
+  }
+
   SlotState state(std::uint32_t index) const {
     return P::load(view_.slot(index).owner.state, std::memory_order_seq_cst);
   }

@@ -143,6 +143,12 @@ class _Guest:
         self.slot: int | None = None
         self.arrived = time.monotonic()
 
+    def close(self) -> None:
+        if self.connection is not None:
+            self.connection.close()
+        if self.pidfd is not None:
+            os.close(self.pidfd)
+
 
 class Door:
     """Minds one ring's door, in a thread of its own, until closed."""
@@ -172,8 +178,15 @@ class Door:
         self._close_sockets()
 
     def close_after_fork(self) -> None:
-        """In a forked child: closes the copies. The thread is the parent's."""
-        self._close_sockets()
+        """In a forked child: closes the copies, and nothing more. The thread is the parent's.
+
+        To unregister would reach into the parent: both share what stands behind the selector's descriptor.
+        """
+        for guest in self._guests:
+            guest.close()
+        self._guests.clear()
+        for thing in (self._selector, self._listener, self._closing, self._stop):
+            thing.close()
 
     def _close_sockets(self) -> None:
         for guest in list(self._guests):
@@ -277,23 +290,25 @@ class Door:
         if identity.start_time != start_time or identity.is_provably_dead():
             self._ring.retire(slot)
             return
-        with contextlib.suppress(OSError):
+        try:
             guest = _Guest(None, os.pidfd_open(pid))
-            guest.slot = slot
-            self._guests.add(guest)
-            assert guest.pidfd is not None
-            self._selector.register(guest.pidfd, selectors.EVENT_READ, guest)
+        except ProcessLookupError:  # it went while we looked
+            self._ring.retire(slot)
+            return
+        except OSError:  # the kernel does not show it to us: it must come by itself
+            return
+        guest.slot = slot
+        self._guests.add(guest)
+        assert guest.pidfd is not None
+        self._selector.register(guest.pidfd, selectors.EVENT_READ, guest)
 
     def _forget(self, guest: _Guest) -> None:
         self._guests.discard(guest)
-        if guest.connection is not None:
-            with contextlib.suppress(KeyError):
-                self._selector.unregister(guest.connection)
-            guest.connection.close()
-        if guest.pidfd is not None:
-            with contextlib.suppress(KeyError):
-                self._selector.unregister(guest.pidfd)
-            os.close(guest.pidfd)
+        for watched in (guest.connection, guest.pidfd):
+            if watched is not None:
+                with contextlib.suppress(KeyError):
+                    self._selector.unregister(watched)
+        guest.close()
 
 
 def _abstract(address: str) -> str:

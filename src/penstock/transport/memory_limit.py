@@ -32,9 +32,17 @@ def free_memory_limit(
         ):
             with contextlib.suppress(OSError, ValueError):  # no such file, or "max": no limit stated here
                 limit = int((group / limit_name).read_text())
-                used = int((group / usage_name).read_text())
+                used = int((group / usage_name).read_text()) - _reclaimable(group)
                 limits.append(MemoryLimit(free_bytes=max(0, limit - used), source=str(group / limit_name)))
     return min(limits, key=lambda limit: limit.free_bytes, default=None)
+
+
+def _reclaimable(group: Path) -> int:
+    """What the kernel takes back by itself when memory is short: pages of files that nobody has read lately."""
+    with contextlib.suppress(OSError, ValueError):
+        stat = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
+        return int(stat.get("total_inactive_file", stat.get("inactive_file", 0)))
+    return 0
 
 
 def _memory_groups(cgroup_file: Path, root: Path) -> list[Path]:

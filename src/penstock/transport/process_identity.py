@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 from pathlib import Path
 
 import msgspec
@@ -36,7 +37,7 @@ class ProcessIdentity(msgspec.Struct, frozen=True, kw_only=True):
         """Whether the kernel says that it is no more. False also when it cannot say (another pid namespace)."""
         if self.pid_namespace != _own_pid_namespace() or self.pid <= 0:
             return False
-        return _start_time(self.pid) != self.start_time or _is_zombie(self.pid)
+        return _start_time(self.pid) != self.start_time or _has_exited(self.pid)
 
 
 def _own_pid_namespace() -> int:
@@ -55,7 +56,18 @@ def _start_time(pid: int) -> int:
     return int(fields[19]) if fields else 0
 
 
-def _is_zombie(pid: int) -> bool:
-    """A zombie has given up its memory already: it writes nothing any more."""
-    fields = _stat_fields(pid)
-    return bool(fields) and fields[0] in "ZX"
+def _has_exited(pid: int) -> bool:
+    """Whether all its threads are gone, even if nobody has collected its exit code yet.
+
+    A pidfd tells. The state in /proc does not: it says "zombie" as soon as the first thread is gone.
+    """
+    try:
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    except OSError:  # the kernel does not let us look: not proven
+        return False
+    try:
+        return bool(select.select([descriptor], [], [], 0)[0])
+    finally:
+        os.close(descriptor)
