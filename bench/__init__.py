@@ -1,0 +1,18 @@
+"""Benchmarks: `python -m bench NAME [--quick] [--json] [--out DIR]`.
+
+Each benchmark puts Penstock beside its peers on the same work in one run, and judges ratios, because absolute
+times on one machine say little about another. A benchmark is a module with `run(settings) -> Outcome`, named in the
+table of `bench.__main__`.
+
+    __main__   arguments, the table of benchmarks
+    settings   what a benchmark is given
+    report     what it returns: figures, goals, tables; shown on a terminal, as Markdown, as one line of JSON
+    machine    what the figures were measured on
+    stats      means, percentiles, spread over interleaved rounds
+    plots      line charts as PNG
+    progress   what is going on, on stderr
+    rounds     interleaved rounds
+    ipc/       messages between two processes of one node
+    overhead/  tuples through three processes
+    wordcount/ sentences split and counted
+"""

@@ -1,0 +1,47 @@
+from pathlib import Path
+
+import pytest
+
+from bench.ipc.contest import LatencyRow
+from bench.stats import Spread
+
+pytest.importorskip("matplotlib", reason="comes with the benchmarks")
+from bench.ipc.charts import save_charts
+
+PNG = b"\x89PNG"
+
+
+def row(transport: str, size_bytes: int, rate_per_s: int) -> LatencyRow:
+    spread = Spread.over([float(size_bytes + rate_per_s)])
+    return LatencyRow(
+        transport=transport,
+        size_bytes=size_bytes,
+        rate_per_s=rate_per_s,
+        mean_us=spread,
+        p50_us=spread,
+        p99_us=spread,
+        saturated=False,
+    )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def open_fonts(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Matplotlib opens its fonts with the first chart and keeps them; that is no leak of a test."""
+    save_charts(tmp_path_factory.mktemp("fonts"), [row("ring", 10240, 100)], {})
+
+
+def test_there_is_a_chart_for_each_figure_of_the_paper(tmp_path: Path) -> None:
+    rows = [row(name, size, rate) for name in ("ring", "Netty") for size in (10240, 40960) for rate in (100, 3000)]
+    charts = save_charts(tmp_path, rows, {65536: [row("ring of 64 KB", 10240, 3000)], 131072: []})
+    assert [chart.name for chart in charts] == [
+        "latency-by-size-at-100-per-s.png",
+        "latency-by-size-at-3000-per-s.png",
+        "latency-by-rate-of-10-kb.png",
+        "latency-by-rate-of-40-kb.png",
+        "latency-by-ring-size.png",
+    ]
+    assert all(chart.read_bytes().startswith(PNG) for chart in charts)
+
+
+def test_there_is_no_chart_of_nothing(tmp_path: Path) -> None:
+    assert save_charts(tmp_path, [], {65536: []}) == ()
