@@ -46,11 +46,15 @@ help: ## list the targets
 setup: $(VENV)/.installed ## only make the environment; the other targets do it when they need it
 
 .PHONY: demo
-demo: $(VENV)/.installed ## two processes over the ring, with live latency and throughput
+demo: $(VENV)/.installed $(VENV)/.java ## word count on an embedded local Spark: three workers in three processes, live
+	$(BIN)/penstock run examples/wordcount.py --workers 3 $(ARGS)
+
+.PHONY: ring
+ring: $(VENV)/.installed ## two processes over one ring, with live latency and throughput
 	$(BIN)/python examples/ring_demo.py $(ARGS)
 
 .PHONY: test
-test: $(VENV)/.installed ## all tests but the long ones of `make storm` and `make sanitize`
+test: $(VENV)/.installed $(VENV)/.java ## all tests but the long ones of `make storm` and `make sanitize`
 	$(BIN)/python -m pytest $(ARGS)
 
 .PHONY: storm
@@ -58,8 +62,8 @@ storm: $(VENV)/.installed ## kill and stop processes at random instants, thousan
 	$(BIN)/python -m pytest -m storm -s $(ARGS)
 
 .PHONY: sanitize
-sanitize: $(VENV)/.created ## the C++ explorer, stress and fuzz under TSan, then under ASan and UBSan
-	@for sanitizer in thread address; do \
+sanitize: $(VENV)/.created ## the C++ explorer; stress and fuzz under TSan, then under ASan and UBSan
+	@for sanitizer in off thread address; do \
 		echo "==> sanitizer: $$sanitizer"; \
 		cmake -S . -B "build/sanitize-$$sanitizer" -G Ninja --log-level=WARNING \
 			-DPENSTOCK_NATIVE_TESTS=ON -DPENSTOCK_SANITIZE="$$sanitizer" -DCMAKE_COMPILE_WARNING_AS_ERROR=ON; \
@@ -96,7 +100,7 @@ $(VENV)/.created:
 # Without build isolation and in a fixed folder, so that a rebuild compiles only what changed. A wheel is built elsewhere
 # (`pip wheel .` takes a fresh folder) and so never gets the crash points.
 $(VENV)/.installed: $(VENV)/.created $(NATIVE_SOURCES)
-	@echo "==> installing penstock and its development tools; compiling the native core takes up to a minute"
+	@echo "==> installing penstock and its development tools; PySpark is 400 MB, and the native core compiles for a minute"
 	$(PIP) install --no-build-isolation \
 		--config-settings='build-dir=build/dev-{wheel_tag}' \
 		--config-settings=cmake.define.PENSTOCK_CHAOS=ON \
@@ -104,9 +108,14 @@ $(VENV)/.installed: $(VENV)/.created $(NATIVE_SOURCES)
 		--editable '.[dev]'
 	@touch $@
 
+# Spark needs a Java of its own. The runtime alone will do.
+$(VENV)/.java: $(VENV)/.created
+	$(call need,java --add-modules=jdk.incubator.vector -version,openjdk-17-jre-headless,Java 17 or newer with all its modules)
+	@touch $@
+
 # The peers are taken where they install: the benchmark leaves out the columns of those that are not there.
-$(VENV)/.benched: $(VENV)/.installed
-	@echo "==> installing what the benchmarks compare with; PySpark, for its Netty jars, is 400 MB"
+$(VENV)/.benched: $(VENV)/.installed $(VENV)/.java
+	@echo "==> installing what the benchmarks compare with"
 	$(PIP) install $$($(call pyproject,["project"]["optional-dependencies"]["bench"]))
 	@for peer in $$($(call pyproject,["project"]["optional-dependencies"]["peers"])); do \
 		$(PIP) install "$$peer" || echo "==> $$peer does not install here: it will be left out"; \

@@ -169,8 +169,7 @@ class WriteEnd {
                                         std::to_string(view_.max_message()) + " (the ring's max_message_bytes)");
     if (large_under_way_) raise("RingError", "this writer has a large message under way: one at a time");
     large_under_way_ = true;
-    if (++large_id_ == 0) ++large_id_;  // zero means "none settled"
-    return large_id_;
+    return producer_.next_large_message();
   }
 
   // Tries until `attempt` succeeds; sleeps between tries until the consumer has made room.
@@ -214,7 +213,6 @@ class WriteEnd {
   const RingView view_;  // with the sizes as they were checked at attach
   Producer<Platform> producer_;
   int door_fd_;
-  std::uint32_t large_id_ = 0;
   bool large_under_way_ = false;
 };
 

@@ -60,7 +60,8 @@ class Consumer {
     left_ = right_ = reclaim;
     P::store(owner.generation, P::load(owner.generation, std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
     if (free_ != left_) give_back();  // our predecessor died while it cleared; clearing twice does no harm
-    view_.template wake_producers<P>();  // a large message under way starts over (packets.hpp)
+    // Our predecessor may have died while it woke them; and a large message under way starts over (packets.hpp).
+    view_.template wake_producers<P>(true);
   }
 
   // Appends up to `most` ready records to `out`, oldest claims first. Never blocks.
@@ -96,7 +97,10 @@ class Consumer {
   void prepare_sleep() { P::store(waiting(), std::uint32_t{1}, std::memory_order_seq_cst); }
   void cancel_sleep() { P::store(waiting(), std::uint32_t{0}, std::memory_order_relaxed); }
   void sleep(std::int64_t timeout_ns) {
-    view_.template wake_producers<P>();  // we may sleep because they wait: never both
+    advance_left();  // the last poll may have recovered space, and what it found may be finished by now
+    // We may sleep because they wait: never both. But only if there is something new for them: they wake us before
+    // they sleep, so an idle word from each side would keep both awake for ever.
+    if (unannounced_) announce_space();
     bump<P>(view_.control().counters.sleeps);
     P::futex_wait(waiting(), 1, timeout_ns);
     cancel_sleep();
@@ -235,13 +239,14 @@ class Consumer {
       furthest = std::max(furthest, claim_end);
       if (state != SlotState::dead) living = i;
     }
+    // Several tried: the true end is one of theirs. If the nearest were not, it would lie inside the winner's claim,
+    // whose lines are clear as long as its header is missing.
+    const bool certain = nearest == furthest || (nearest > position && nearest < tail && nearest % kLine == 0 &&
+                         P::load(view_.state_word(nearest), std::memory_order_acquire) != 0);
+    // Last of all: whatever we looked at above, we saw it before the winner had a header.
     if (P::load(view_.state_word(position), std::memory_order_seq_cst) != 0) return {Hole::filled};
     if (!living) return {Hole::dead, dead_end(position, limit)};
     if (nearest <= position || nearest > tail || nearest % kLine != 0) return {Hole::unknown};
-    // Several tried: the true end is one of theirs. If the nearest were not, it would lie inside the winner's claim,
-    // which holds no header and no payload yet, and its line would be clear.
-    const bool certain = nearest == furthest ||
-                         (nearest < tail && P::load(view_.state_word(nearest), std::memory_order_acquire) != 0);
     if (!certain) return {Hole::unknown};
     return {Hole::stalled, nearest, *living};
   }
@@ -282,9 +287,14 @@ class Consumer {
     free_ = left_;
     P::store(group.free, free_, std::memory_order_seq_cst);
     P::at(CrashPoint::after_free);
+    unannounced_ = true;
     // A quarter of the ring at a time, so that a full ring does not wake its producers for every record.
     const std::uint64_t used = load_tail() - free_;
-    if (used <= view_.capacity() - view_.capacity() / 4) view_.template wake_producers<P>();
+    if (used <= view_.capacity() - view_.capacity() / 4) announce_space();
+  }
+  void announce_space() {
+    unannounced_ = false;
+    view_.template wake_producers<P>();
   }
 
   [[noreturn]] void throw_corrupt(const char* what, std::uint64_t tail, const RecordState& state,
@@ -301,6 +311,7 @@ class Consumer {
   std::uint64_t left_ = 0;
   std::uint64_t right_ = 0;
   std::vector<Stall> stalls_;
+  bool unannounced_ = false;  // space was given back, and producers that wait for it were not told
 };
 
 }  // namespace penstock

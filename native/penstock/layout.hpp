@@ -135,6 +135,7 @@ struct ProducerSlot {
     std::uint64_t bytes;
     std::uint64_t full_waits;  // times a write found the ring full
     std::uint64_t wakes;       // times a commit had to wake the consumer
+    std::uint64_t large_messages;  // numbers them; goes on when the slot changes hands, so that no number comes twice
   } counters;
 };
 

@@ -96,6 +96,11 @@ class Assembler {
     if (head.total_bytes > view_.max_message()) corrupt(packet, "belongs to a message beyond the limit");
     if (head.packet_number >= head.packet_count) corrupt(packet, "has a number beyond the count");
 
+    // Sent again for a new consumer, though this one, or the former, had all of it.
+    const std::uint32_t settled = P::load(view_.slot(packet.state.slot).owner.settled_message, std::memory_order_seq_cst);
+    const auto last = completed_.find(packet.state.slot);
+    if (head.message_id == settled || (last != completed_.end() && last->second == head.message_id)) return std::nullopt;
+
     auto found = partial_.find(packet.state.slot);
     if (head.packet_number == 0) {
       if (found != partial_.end()) drop(found);  // its producer began anew, or a new producer has the slot
@@ -114,6 +119,7 @@ class Assembler {
     if (++partial.next_packet != head.packet_count) return std::nullopt;
     if (partial.filled != partial.message.length) corrupt(packet, "is the last, but its message is not whole");
     Assembled whole = std::move(partial.message);
+    completed_[whole.slot] = whole.message_id;
     partial_.erase(found);
     return whole;
   }
@@ -147,6 +153,7 @@ class Assembler {
   RingView view_;
   SlotTable<P> slots_;
   Partials partial_;
+  std::unordered_map<std::uint32_t, std::uint32_t> completed_;
 };
 
 }  // namespace penstock

@@ -58,9 +58,17 @@ class Producer {
     return sequence;
   }
   void sleep(std::uint32_t sequence, std::int64_t timeout_ns) {
+    view_.template wake_consumer<P>();  // it may sleep because our intent was in its way: never both
     P::futex_wait(view_.control().space_group.space_sequence, sequence, timeout_ns);
   }
   void count_full_wait() { bump<P>(slot_.counters.full_waits); }
+
+  // A number for the next large message: never zero, and never one that this slot has had before.
+  std::uint32_t next_large_message() {
+    bump<P>(slot_.counters.large_messages);
+    const auto id = static_cast<std::uint32_t>(P::load(slot_.counters.large_messages, std::memory_order_relaxed));
+    return id != 0 ? id : next_large_message();
+  }
 
   // The consumer's incarnation, and the last large message that it took whole from us (see packets.hpp).
   std::uint64_t consumer_generation() const {
@@ -95,11 +103,11 @@ class Producer {
         // `free` before `tail`: then tail >= free holds for the pair, whatever moves meanwhile.
         free_seen_ = P::load(view_.free(), std::memory_order_seq_cst);
         const std::uint64_t newer = P::load(view_.tail(), std::memory_order_seq_cst);
-        check_positions(newer & ~kClosed);
         if (newer != tail) {
           tail = newer;
           continue;
         }
+        check_positions(tail);  // `tail` was the same before and after: the two values stood side by side
         if (end - free_seen_ > view_.capacity()) return give_up(WriteResult::full);
       }
       // A failed attempt's intent is withdrawn before its end changes: whoever reads the same claim_begin before

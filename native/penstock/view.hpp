@@ -79,17 +79,20 @@ class RingView {
   template <class P>
   bool wake_consumer() const {
     std::uint32_t& waiting = control_->waiting_group.consumer_waiting;
-    if (P::load(waiting, std::memory_order_seq_cst) == 0) return false;
-    if (P::exchange(waiting, std::uint32_t{0}, std::memory_order_seq_cst) == 0) return false;
+    std::uint32_t seen = P::load(waiting, std::memory_order_seq_cst);
+    if (seen == 0) return false;
+    // 2 = being woken. Only the consumer goes back to 0: if a waker dies or stops before its system call, the next
+    // one still sees that the consumer needs it.
+    if (seen == 1) P::compare_exchange(waiting, seen, std::uint32_t{2});
     P::futex_wake(waiting, 1);
     return true;
   }
 
   // The same handshake in the other direction. Producers share one flag, so all of them are woken.
   template <class P>
-  void wake_producers() const {
+  void wake_producers(bool in_any_case = false) const {
     SpaceGroup& space = control_->space_group;
-    if (P::load(space.producers_waiting, std::memory_order_seq_cst) == 0) return;
+    if (P::load(space.producers_waiting, std::memory_order_seq_cst) == 0 && !in_any_case) return;
     P::store(space.producers_waiting, std::uint32_t{0}, std::memory_order_seq_cst);
     P::fetch_add(space.space_sequence, std::uint32_t{1}, std::memory_order_seq_cst);
     P::futex_wake(space.space_sequence, 1 << 30);
