@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).parent.parent / "src" / "penstock"
 LADDER = ("cli", "ui", "spark", "control", "worker", "flow", "plan", "transport", "topology")
 
 # At the bottom: everybody may import these, and they import nothing of ours but each other.
-GROUND = frozenset({"errors", "_native", "_native_chaos"})
+GROUND = frozenset({"errors", "version", "_native", "_native_chaos"})
 
 # The public door: may import everything, and nothing may import it.
 DOOR = "__init__"

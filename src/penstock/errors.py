@@ -2,7 +2,7 @@
 
 PenstockError
 └── RingError                    something about a shared-memory ring
-    ├── RingFullError            no room until the timeout; nothing of the current message was written
+    ├── RingFullError            no room until the timeout
     ├── RingClosedError          the ring, or this end of it, is closed: route elsewhere
     ├── RingAttachError          these two processes cannot share this ring: use a network link
     ├── RingMemoryError          the memory for a ring cannot be had, or is not a ring's
@@ -21,6 +21,10 @@ __all__ = [
     "RingError",
     "RingFullError",
     "RingMemoryError",
+    "RunError",
+    "SlotsError",
+    "StartError",
+    "TopologyError",
 ]
 
 
@@ -34,6 +38,9 @@ class RingError(PenstockError):
 
 class RingFullError(RingError):
     """The ring stayed full until the timeout.
+
+    A message that fits one record was not written. One that travels in packets may still arrive, if all of them were
+    sent and only its settlement was late.
 
     Attributes:
         written: how many messages of the call were written before (always 0, except for ``write_many``).
@@ -62,3 +69,19 @@ class RingCorruptError(RingError):
 
 class MessageTooLargeError(RingError):
     """A message is larger than a limit; the text names both."""
+
+
+class TopologyError(PenstockError):
+    """A topology cannot run. Raised before anything starts; the text lists every problem found."""
+
+
+class RunError(PenstockError):
+    """A run failed. The text ends with the worker's traceback where there is one."""
+
+
+class SlotsError(RunError):
+    """Spark has fewer slots than the run needs. The text has the arithmetic."""
+
+
+class StartError(RunError):
+    """The workers could not start."""

@@ -1,0 +1,1 @@
+"""Spouts and sinks for real systems, one file each, written against what every user builds with."""

@@ -1,0 +1,40 @@
+"""What a task is told about itself when it opens."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+
+import msgspec
+
+__all__ = ["TaskContext"]
+
+
+class TaskContext(msgspec.Struct, frozen=True, kw_only=True):
+    """Who a task is, and what it may use. ``open`` is given one.
+
+    >>> context = TaskContext(topology="wordcount", component="split", index=1, count=2, task_id=3, worker=0)
+    >>> context.index, context.count, context.logger.name
+    (1, 2, 'penstock.wordcount.split')
+    """
+
+    topology: str
+    """The name of the topology."""
+    component: str
+    """The name of the component that this is a task of."""
+    index: int = 0
+    """Which of the component's tasks this is, from 0."""
+    count: int = 1
+    """How many tasks the component has, this one and its siblings."""
+    task_id: int = 0
+    """The number of the task among all tasks of the topology."""
+    worker: int = 0
+    """The number of the worker that runs it."""
+    now_ns: Callable[[], int] = time.time_ns
+    """The time, in nanoseconds since the epoch. Ask this, not ``time``, and tests can turn the clock."""
+
+    @property
+    def logger(self) -> logging.Logger:
+        """Where the task writes what people should read."""
+        return logging.getLogger(f"penstock.{self.topology}.{self.component}")

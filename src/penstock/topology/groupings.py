@@ -1,0 +1,112 @@
+"""Which task of the subscriber gets a tuple. Values only: routing by them is the worker's job.
+
+Users get these from a stream's methods (`penstock.topology.streams`):
+
+    >>> By(fields=("user", "page")), Shuffle(), Broadcast(algorithm="ring")
+    (by('user', 'page'), shuffle(), broadcast('ring'))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import msgspec
+
+from penstock.topology.function_name import name_of
+
+__all__ = [
+    "BROADCAST_ALGORITHMS",
+    "Broadcast",
+    "By",
+    "Custom",
+    "CustomRoute",
+    "Direct",
+    "Grouping",
+    "LocalOrShuffle",
+    "PartialKey",
+    "Shuffle",
+    "ToOne",
+]
+
+BROADCAST_ALGORITHMS = ("auto", "flat", "binary-tree", "ring", "two-way-ring")
+"""How one tuple may reach all tasks; ``auto`` picks by size and place."""
+
+CustomRoute: TypeAlias = Callable[[tuple[Any, ...], int], int | Sequence[int]]
+"""From the values of a tuple and the number of tasks, the index of the task that gets it, or of several."""
+
+
+class Grouping(msgspec.Struct, frozen=True):
+    """How the tuples of a stream are shared out over the subscriber's tasks."""
+
+    def __repr__(self) -> str:
+        # As the user wrote it, because it is users who read it.
+        arguments = (name_of(given) if callable(given) else repr(given) for given in self._arguments())
+        return f"{_METHODS[type(self)]}({', '.join(arguments)})"
+
+    def _arguments(self) -> tuple[Any, ...]:
+        return ()
+
+
+class Shuffle(Grouping, frozen=True):
+    """To any task, evenly."""
+
+
+class LocalOrShuffle(Grouping, frozen=True):
+    """To a task in the same worker if there is one, else as `Shuffle`."""
+
+
+class By(Grouping, frozen=True):
+    """Equal values of the fields always to the same task."""
+
+    fields: tuple[str, ...]
+
+    def _arguments(self) -> tuple[Any, ...]:
+        return self.fields
+
+
+class PartialKey(Grouping, frozen=True):
+    """Equal values of the fields to one of the same two tasks, whichever was sent less: evens out hot keys."""
+
+    fields: tuple[str, ...]
+
+    def _arguments(self) -> tuple[Any, ...]:
+        return self.fields
+
+
+class Broadcast(Grouping, frozen=True):
+    """To every task."""
+
+    algorithm: str = "auto"
+
+    def _arguments(self) -> tuple[Any, ...]:
+        return () if self.algorithm == "auto" else (self.algorithm,)
+
+
+class ToOne(Grouping, frozen=True):
+    """All to the first task."""
+
+
+class Direct(Grouping, frozen=True):
+    """To the task that the emitter names: ``Emit(values, task=index)``."""
+
+
+class Custom(Grouping, frozen=True):
+    """To the task, or the tasks, whose index a function returns."""
+
+    route: CustomRoute
+
+    def _arguments(self) -> tuple[Any, ...]:
+        return (self.route,)
+
+
+_METHODS: dict[type[Grouping], str] = {
+    Shuffle: "shuffle",
+    LocalOrShuffle: "local_or_shuffle",
+    By: "by",
+    PartialKey: "partial_key",
+    Broadcast: "broadcast",
+    ToOne: "to_one",
+    Direct: "direct",
+    Custom: "custom",
+}

@@ -1,0 +1,120 @@
+"""The handles that building a topology gives: what a bolt can take as its input.
+
+Each method of a handle is one way to share its stream out:
+
+    >>> from penstock.topology.topology import Topology
+    >>> topo = Topology("example")
+    >>> lines = topo.spout("lines", lambda: (yield), fields=("line",))
+    >>> lines.shuffle()
+    lines.shuffle()
+    >>> lines.stream("errors").by("code")
+    lines.stream('errors').by('code')
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from penstock.topology.emit import DEFAULT_STREAM
+from penstock.topology.groupings import (
+    Broadcast,
+    By,
+    Custom,
+    CustomRoute,
+    Direct,
+    Grouping,
+    LocalOrShuffle,
+    PartialKey,
+    Shuffle,
+    ToOne,
+)
+from penstock.topology.spec import Subscription
+
+if TYPE_CHECKING:
+    from penstock.topology.topology import Topology
+
+__all__ = ["Component", "Input", "Stream"]
+
+
+class Stream:
+    """A stream of a component. Its methods say how a subscriber's tasks share it; each gives an input for a bolt."""
+
+    def __init__(self, topology: Topology, component: str, name: str) -> None:
+        self._topology = topology
+        self._component = component
+        self._stream = name
+
+    def shuffle(self) -> Input:
+        """To any task, evenly."""
+        return self._input(Shuffle())
+
+    def local_or_shuffle(self) -> Input:
+        """To a task in the same worker if there is one, else to any, evenly."""
+        return self._input(LocalOrShuffle())
+
+    def by(self, *fields: str) -> Input:
+        """Equal values of these fields always to the same task."""
+        return self._input(By(fields))
+
+    def partial_key(self, *fields: str) -> Input:
+        """Equal values of these fields to one of the same two tasks, whichever was sent less.
+
+        Evens out keys that are much more frequent than others. The bolt sees each key in up to two tasks, so what it
+        computes has to be put together by another bolt.
+        """
+        return self._input(PartialKey(fields))
+
+    def broadcast(self, algorithm: str = "auto") -> Input:
+        """To every task.
+
+        Args:
+            algorithm: the shape in which tasks pass it on: ``auto``, ``flat``, ``binary-tree``, ``ring`` or
+                ``two-way-ring``.
+        """
+        return self._input(Broadcast(algorithm))
+
+    def to_one(self) -> Input:
+        """All to the first task."""
+        return self._input(ToOne())
+
+    def direct(self) -> Input:
+        """To the task that the emitter names: ``Emit(values, task=index)``."""
+        return self._input(Direct())
+
+    def custom(self, route: CustomRoute) -> Input:
+        """To the task whose index ``route(values, count)`` returns, or to several if it returns a list of them."""
+        return self._input(Custom(route))
+
+    def _input(self, grouping: Grouping) -> Input:
+        return Input(self._topology, Subscription(self._component, self._stream, grouping))
+
+    def __repr__(self) -> str:
+        return self._component if self._stream == DEFAULT_STREAM else f"{self._component}.stream({self._stream!r})"
+
+
+class Component(Stream):
+    """A component of a topology. Used as a stream, it is the component's own one; `stream` gives its others."""
+
+    def __init__(self, topology: Topology, name: str) -> None:
+        super().__init__(topology, name, DEFAULT_STREAM)
+
+    @property
+    def name(self) -> str:
+        """The name of the component."""
+        return self._component
+
+    def stream(self, name: str) -> Stream:
+        """One of the streams that the component declares in its ``streams``."""
+        return Stream(self._topology, self._component, name)
+
+
+class Input(msgspec.Struct, frozen=True):
+    """A stream together with a grouping: what `Topology.bolt` takes."""
+
+    topology: Topology
+    subscription: Subscription
+
+    def __repr__(self) -> str:
+        return repr(self.subscription)
