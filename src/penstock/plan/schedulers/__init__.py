@@ -1,0 +1,1 @@
+"""Schedulers, one file each: pure functions from tasks, edges and workers to an assignment."""
