@@ -1,0 +1,1 @@
+"""Pure policies of flow: who may send how much, and who waits. Values in, decisions out."""

@@ -1,0 +1,52 @@
+"""What travels between tasks: a frame is a batch of tuples from one task to one task on one edge.
+
+A frame's header travels as the ring's record header (`Route`), or packed in front of the payload on a link:
+
+    target      the task that the frame is for (for credit: the worker)
+    source      the task that it comes from (for credit: the worker)
+    stream      the edge's number
+    assignment  the number of the assignment that it was routed by
+    flags       the frame's kind
+
+The payload is msgpack for tuples and markers, and Arrow IPC for record batches. Never pickle.
+"""
+
+from __future__ import annotations
+
+import struct
+from enum import IntEnum
+
+from penstock.transport.ring import Route
+
+__all__ = ["HEADER_BYTES", "FrameKind", "pack_header", "unpack_header"]
+
+
+class FrameKind(IntEnum):
+    """What a frame's payload holds."""
+
+    TUPLES = 0
+    """msgpack of [origin_ns, sent_ns, [[value, ...], ...]]"""
+    BATCH = 1
+    """16 bytes origin_ns and sent_ns, then an Arrow IPC stream of one record batch"""
+    MARKER = 2
+    """msgpack of [epoch, ends]"""
+    CREDIT = 3
+    """msgpack of [[task, bytes], ...]"""
+
+
+_HEADER = struct.Struct("<5I")
+HEADER_BYTES = _HEADER.size
+
+
+def pack_header(route: Route) -> bytes:
+    """The header as a link carries it."""
+    return _HEADER.pack(route.target, route.source, route.stream, route.assignment, route.flags)
+
+
+def unpack_header(header: bytes) -> Route:
+    """The header as a link carried it; ValueError if it is not one."""
+    if len(header) != HEADER_BYTES:
+        message = f"frame header must have {HEADER_BYTES} bytes, got {len(header)}"
+        raise ValueError(message)
+    target, source, stream, assignment, flags = _HEADER.unpack(header)
+    return Route(target=target, source=source, stream=stream, assignment=assignment, flags=flags)

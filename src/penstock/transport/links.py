@@ -1,0 +1,130 @@
+"""Links: frames between workers of different nodes, over ZeroMQ with CURVE.
+
+A worker binds one receiving socket and connects a sending one to each peer on another node. Keys are made for each run
+and delivered inside the Spark task; the receiver lets in nobody else. What arrives is written into the worker's own
+ring by a thread, so that the worker waits in one place only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from types import TracebackType
+from typing import Self
+
+import msgspec
+import zmq
+import zmq.auth
+from zmq.auth.thread import ThreadAuthenticator
+
+from penstock.errors import RingError
+from penstock.transport.frames import pack_header, unpack_header
+from penstock.transport.ring import RingWriter, Route
+
+__all__ = ["LinkKeys", "LinkReceiver", "LinkSender"]
+
+_LINGER_MS = 0
+
+
+class LinkKeys(msgspec.Struct, frozen=True, kw_only=True):
+    """The key pair that all workers of a run share."""
+
+    public: bytes
+    secret: bytes
+
+    @classmethod
+    def make(cls) -> LinkKeys:
+        """A fresh pair."""
+        public, secret = zmq.curve_keypair()
+        return cls(public=public, secret=secret)
+
+
+class _OnlyThisRun:
+    """Lets in who holds the run's key."""
+
+    def __init__(self, public: bytes) -> None:
+        self._public = zmq.utils.z85.encode(zmq.utils.z85.decode(public))
+
+    def callback(self, domain: str, key: bytes) -> bool:  # noqa: ARG002
+        return key == self._public
+
+
+class LinkReceiver:
+    """Receives frames of other nodes and writes them into this worker's own ring."""
+
+    def __init__(self, *, host: str, ring_address: str, keys: LinkKeys, high_water_frames: int) -> None:
+        self._context = zmq.Context()
+        self._authenticator = ThreadAuthenticator(self._context)
+        self._authenticator.start()
+        self._authenticator.configure_curve_callback(domain="*", credentials_provider=_OnlyThisRun(keys.public))
+        socket = self._context.socket(zmq.PULL)
+        socket.curve_server = True
+        socket.curve_publickey, socket.curve_secretkey = keys.public, keys.secret
+        socket.rcvhwm = high_water_frames
+        socket.linger = _LINGER_MS
+        port = socket.bind_to_random_port(f"tcp://{host}")
+        self.endpoint = f"tcp://{host}:{port}"
+        self._stop = self._context.socket(zmq.PAIR)
+        self._stop.bind("inproc://stop")
+        self._thread = threading.Thread(
+            target=self._receive, args=(socket, ring_address), name="penstock-link", daemon=True
+        )
+        self._thread.start()
+        self.refused_frames = 0
+
+    def _receive(self, socket: zmq.Socket[bytes], ring_address: str) -> None:
+        stop = self._context.socket(zmq.PAIR)
+        stop.connect("inproc://stop")
+        poller = zmq.Poller()
+        poller.register(socket, zmq.POLLIN)
+        poller.register(stop, zmq.POLLIN)
+        with contextlib.suppress(RingError), RingWriter.attach(ring_address) as writer:
+            while stop not in dict(poller.poll()):
+                frame = socket.recv_multipart(copy=False)
+                if len(frame) != 2:
+                    self.refused_frames += 1
+                    continue
+                writer.write(frame[1].buffer, unpack_header(frame[0].bytes))
+        socket.close()
+        stop.close()
+
+    def close(self) -> None:
+        """Stops receiving; what was not received is the sender's loss."""
+        self._stop.send(b"")
+        self._thread.join()
+        self._stop.close()
+        self._authenticator.stop()
+        self._context.term()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class LinkSender:
+    """Sends frames to one worker on another node. ZeroMQ reconnects by itself."""
+
+    def __init__(self, *, endpoint: str, keys: LinkKeys, high_water_frames: int) -> None:
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context.instance()
+        self._socket = self._context.socket(zmq.PUSH)
+        self._socket.curve_serverkey = keys.public
+        self._socket.curve_publickey, self._socket.curve_secretkey = keys.public, keys.secret
+        self._socket.sndhwm = high_water_frames
+        self._socket.linger = _LINGER_MS
+        self._socket.connect(endpoint)
+
+    def try_send(self, route: Route, payload: bytes) -> bool:
+        """Sends a frame if ZeroMQ has room for it."""
+        try:
+            self._socket.send_multipart((pack_header(route), payload), flags=zmq.NOBLOCK, copy=len(payload) < 65536)
+        except zmq.Again:
+            return False
+        return True
+
+    def close(self) -> None:
+        """Lets go of the peer."""
+        self._socket.close()

@@ -1,0 +1,54 @@
+"""Marker alignment: when a task has had a marker from all its inputs. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from penstock.worker.arrival import Marker
+
+__all__ = ["Alignment"]
+
+
+class Alignment:
+    """Collects the markers of one task, from every channel that leads to it.
+
+    A channel is (edge, source task). An end counts for every later epoch too: who has ended sends nothing more.
+    """
+
+    def __init__(self, channels: Iterable[tuple[int, int]]) -> None:
+        self._channels = frozenset(channels)
+        self._ended: set[tuple[int, int]] = set()
+        self._arrived: dict[int, set[tuple[int, int]]] = {}
+
+    def arrive(self, channel: tuple[int, int], marker: Marker) -> list[Marker]:
+        """Takes one marker; returns those to act on and pass on now, because all channels have sent theirs.
+
+        They are several when a channel ends that others were waiting for. A marker that arrives twice, as it may when a
+        worker was restarted, counts once.
+        """
+        if channel not in self._channels:
+            message = f"marker on channel {channel}, which does not lead to this task; its channels: {self._channels}"
+            raise ValueError(message)
+        if self.ended:
+            return []
+        if marker.ends:
+            self._ended.add(channel)
+        else:
+            self._arrived.setdefault(marker.epoch, set()).add(channel)
+        if self._ended >= self._channels:
+            self._arrived.clear()
+            return [Marker(marker.epoch, ends=True)]
+        complete = sorted(epoch for epoch, sent in self._arrived.items() if sent | self._ended >= self._channels)
+        for epoch in complete:
+            del self._arrived[epoch]
+        return [Marker(epoch, ends=False) for epoch in complete]
+
+    def reopen(self, sources: Iterable[int]) -> None:
+        """These source tasks were restarted: they send again, and end again."""
+        restarted = set(sources)
+        self._ended = {channel for channel in self._ended if channel[1] not in restarted}
+
+    @property
+    def ended(self) -> bool:
+        """Whether every channel has ended."""
+        return self._ended >= self._channels

@@ -1,0 +1,41 @@
+"""What waits in a task's queue."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+__all__ = ["Arrival", "Marker"]
+
+LOCAL = -1
+"""The sender of what comes from a task of the same worker: it needs no credit."""
+
+
+class Marker:
+    """The end of an epoch, from one task on one edge; `ends` says that nothing follows it."""
+
+    __slots__ = ("ends", "epoch")
+
+    def __init__(self, epoch: int, *, ends: bool) -> None:
+        self.epoch = epoch
+        self.ends = ends
+
+
+class Arrival(msgspec.Struct, kw_only=True, gc=False, eq=False):
+    """A frame as a task sees it: tuples, or a record batch, or a marker; never two of them."""
+
+    edge: int
+    source: int
+    sender: int = LOCAL
+    size_bytes: int = 0
+    origin_ns: int = 0
+    sent_ns: int = 0
+    tuples: Sequence[Any] = ()
+    batch: Any = None
+    marker: Marker | None = None
+
+    def __len__(self) -> int:
+        """How many tuples it holds."""
+        return self.batch.num_rows if self.batch is not None else len(self.tuples)

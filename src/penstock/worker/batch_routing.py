@@ -1,0 +1,53 @@
+"""Groupings over record batches: which rows go to which task, decided per distinct key instead of per row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.topology.groupings import Broadcast, By, Grouping, LocalOrShuffle, Shuffle, ToOne
+from penstock.worker.lanes import Lane, LocalLane
+from penstock.worker.stable_hash import stable_hash
+
+__all__ = ["split_batch"]
+
+
+def split_batch(
+    grouping: Grouping, lanes: Sequence[Lane], batch: pa.RecordBatch
+) -> Iterator[tuple[Lane, pa.RecordBatch]]:
+    """The parts of a batch and the lanes that they belong to. A shuffle gives it whole to who was given least."""
+    match grouping:
+        case Broadcast():
+            yield from ((lane, batch) for lane in lanes)
+        case ToOne():
+            yield lanes[0], batch
+        case By(fields=fields) if len(lanes) > 1:
+            yield from _by_key(lanes, batch, fields)
+        case By():
+            yield lanes[0], batch
+        case Shuffle() | LocalOrShuffle():
+            local = [lane for lane in lanes if isinstance(lane, LocalLane)]
+            near = isinstance(grouping, LocalOrShuffle) and local
+            yield min(local if near else lanes, key=lambda lane: lane.put_tuples), batch
+        case _:
+            message = f"a record batch cannot be split by {grouping!r}"
+            raise ValueError(message)
+
+
+def _by_key(
+    lanes: Sequence[Lane], batch: pa.RecordBatch, fields: Sequence[str]
+) -> Iterator[tuple[Lane, pa.RecordBatch]]:
+    if len(fields) == 1 and not pa.types.is_nested(batch.column(fields[0]).type):
+        encoded = pc.dictionary_encode(batch.column(fields[0]), null_encoding="encode")
+        targets = [stable_hash(key) % len(lanes) for key in encoded.dictionary.to_pylist()]
+        target_of_row = pc.take(pa.array(targets, pa.int32()), encoded.indices)
+    else:
+        keys = zip(*(batch.column(field).to_pylist() for field in fields), strict=True)
+        targets = [stable_hash(key if len(fields) > 1 else key[0]) % len(lanes) for key in keys]
+        target_of_row = pa.array(targets, pa.int32())
+    for index, lane in enumerate(lanes):
+        part = batch.filter(pc.equal(target_of_row, index))
+        if part.num_rows:
+            yield lane, part

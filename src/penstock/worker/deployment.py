@@ -1,0 +1,183 @@
+"""From a topology and an assignment to a worker with running tasks."""
+
+from __future__ import annotations
+
+import copy
+from collections import defaultdict
+from typing import Any
+
+import msgspec
+
+from penstock.flow.credit import CreditTaker
+from penstock.plan.assignment import Assignment
+from penstock.plan.edges import Edge, edges_of
+from penstock.plan.shape import shape_of
+from penstock.plan.tasks import Task, tasks_of
+from penstock.topology.bolts import KeyedBolt
+from penstock.topology.context import TaskContext
+from penstock.topology.groupings import By, PartialKey
+from penstock.topology.spec import ComponentSpec
+from penstock.topology.topology import Topology
+from penstock.topology.tuples import tuple_class
+from penstock.worker.arrival import Arrival
+from penstock.worker.bolt_task import BoltTask, InputEdge
+from penstock.worker.carriers import Carrier, FrameWay
+from penstock.worker.clock import Clock, SystemClock
+from penstock.worker.failures import Failures
+from penstock.worker.lanes import Lane, LocalLane, RemoteLane
+from penstock.worker.outputs import Outputs, Subscriber
+from penstock.worker.settings import WorkerSettings
+from penstock.worker.spout_task import SpoutTask
+from penstock.worker.worker import Inbox, Worker
+
+__all__ = ["Deployment"]
+
+
+class Deployment:
+    """Builds the worker: tasks, lanes between them, and carriers to the others."""
+
+    def __init__(
+        self,
+        *,
+        worker: int,
+        topology: Topology,
+        assignment: Assignment,
+        inbox: Inbox,
+        ways: dict[int, FrameWay | None],
+        settings: WorkerSettings | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self._worker = worker
+        self._topology = topology
+        self._assignment = assignment
+        self._settings = settings or WorkerSettings()
+        self._clock = clock or SystemClock()
+        self._inbox = inbox
+        self.failures = Failures()
+        shape = shape_of(topology)
+        self._tasks = tasks_of(shape)
+        self._edges = edges_of(shape)
+        self._tasks_of: dict[str, list[Task]] = defaultdict(list)
+        for task in self._tasks:
+            self._tasks_of[task.component].append(task)
+        self._credit = CreditTaker(window_bytes=self._settings.credit_window_bytes)
+        self._carriers = {peer: Carrier(way, self._credit) for peer, way in ways.items()}
+        self._bolts: dict[int, BoltTask] = {}
+        self._built: Worker | None = None
+
+    def build(self) -> Worker:
+        """The worker, with every task opened. An exception of a task's `open` is raised."""
+        mine = [task for task in self._tasks if self._assignment.worker_of[task.id] == self._worker]
+        # Downstream first, because a local lane needs the task that it leads to.
+        for task in reversed([task for task in mine if task.kind == "bolt"]):
+            self._bolts[task.id] = self._bolt(task)
+        spouts = [self._spout(task) for task in mine if task.kind == "spout"]
+        bolts = [self._bolts[task.id] for task in mine if task.kind == "bolt"]
+        self._built = Worker(
+            worker=self._worker,
+            spouts=spouts,
+            bolts=bolts,
+            worker_of=self._assignment.worker_of,
+            inbox=self._inbox,
+            carriers=self._carriers,
+            credit=self._credit,
+            decoders={edge.id: self._decoder(edge) for edge in self._edges},
+            settings=self._settings,
+            clock=self._clock,
+            assignment=self._assignment.number,
+        )
+        for running in (*bolts, *spouts):
+            running.logic.open(self._context(running.task))
+        return self._built
+
+    def _spec(self, component: str) -> ComponentSpec:
+        return self._topology.components[component]
+
+    def _context(self, task_id: int) -> TaskContext:
+        task = self._tasks[task_id]
+        return TaskContext(
+            topology=self._topology.name,
+            component=task.component,
+            index=task.index,
+            count=len(self._tasks_of[task.component]),
+            task_id=task.id,
+            worker=self._worker,
+            now_ns=self._clock.now_ns,
+        )
+
+    def _common(self, task: Task) -> dict[str, Any]:
+        return {
+            "task": task.id,
+            "component": task.component,
+            # Tasks of one worker must not share what their user's object holds.
+            "logic": copy.deepcopy(self._spec(task.component).logic),
+            "outputs": self._outputs(task),
+            "clock": self._clock,
+            "failures": self.failures,
+        }
+
+    def _spout(self, task: Task) -> SpoutTask:
+        return SpoutTask(**self._common(task))
+
+    def _bolt(self, task: Task) -> BoltTask:
+        spec = self._spec(task.component)
+        into = [edge for edge in self._edges if edge.target == task.component]
+        common = self._common(task)
+        if isinstance(common["logic"], KeyedBolt):
+            common["logic"].state = {}
+        return BoltTask(
+            inputs={edge.id: self._input(edge, spec) for edge in into},
+            channels=[(edge.id, source.id) for edge in into for source in self._tasks_of[edge.source]],
+            processed_arrival=self._arrival_processed,
+            tick_every_s=spec.settings.tick_every_s,
+            **common,
+        )
+
+    def _arrival_processed(self, task: int, arrival: Arrival) -> None:
+        assert self._built is not None
+        self._built.arrival_processed(task, arrival)
+
+    def _fields(self, edge: Edge) -> tuple[str, ...]:
+        return self._spec(edge.source).streams[edge.stream]
+
+    def _input(self, edge: Edge, target: ComponentSpec) -> InputEdge:
+        grouping = target.inputs[edge.input].grouping
+        key_fields = grouping.fields if isinstance(grouping, By | PartialKey) else ()
+        fields = self._fields(edge)
+        return InputEdge(fields=fields, make=tuple_class(edge.source, edge.stream, fields), key_fields=key_fields)
+
+    def _decoder(self, edge: Edge) -> Any:
+        made = tuple_class(edge.source, edge.stream, self._fields(edge))
+        return msgspec.msgpack.Decoder(tuple[int, int, list[made]]).decode  # type: ignore[valid-type]
+
+    def _outputs(self, task: Task) -> Outputs:
+        spec = self._spec(task.component)
+        subscribers: dict[str, list[Subscriber]] = defaultdict(list)
+        for edge in self._edges:
+            if edge.source != task.component:
+                continue
+            lanes = [self._lane(edge, task, target) for target in self._tasks_of[edge.target]]
+            grouping = self._spec(edge.target).inputs[edge.input].grouping
+            subscribers[edge.stream].append(Subscriber(grouping, lanes, self._fields(edge)))
+        return Outputs(task.component, spec.streams, dict(subscribers))
+
+    def _lane(self, edge: Edge, source: Task, target: Task) -> Lane:
+        fields = self._fields(edge)
+        place = self._assignment.worker_of[target.id]
+        if place == self._worker:
+            return LocalLane(
+                edge=edge.id,
+                source=source.id,
+                target=target.id,
+                fields=fields,
+                receiver=self._bolts[target.id],
+                make=tuple_class(edge.source, edge.stream, fields),
+            )
+        return RemoteLane(
+            edge=edge.id,
+            source=source.id,
+            target=target.id,
+            fields=fields,
+            sender=self._carriers[place],
+            assignment=self._assignment.number,
+        )

@@ -1,0 +1,155 @@
+"""Where a task's emissions go: its named streams, each with its subscribers' lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.topology.emit import DEFAULT_STREAM, Emit, not_an_output
+from penstock.topology.groupings import Custom, Direct, Grouping, PartialKey
+from penstock.topology.tuples import Tuple
+from penstock.worker.arrival import Marker
+from penstock.worker.batch_routing import split_batch
+from penstock.worker.batches import rows_of
+from penstock.worker.lanes import Lane, Refusal
+from penstock.worker.routing import Values, compile_grouping, fan_out, one_by_one
+
+__all__ = ["Outputs", "Subscriber"]
+
+
+# These can be iterated over, yet nobody means their characters, bytes and keys as tuples.
+_NEVER_MANY = (str, bytes, bytearray, memoryview, dict)
+
+
+class Subscriber:
+    """One edge out of a task: the grouping and the lanes to all tasks of the subscribing bolt, in order."""
+
+    def __init__(self, grouping: Grouping, lanes: Sequence[Lane], fields: Sequence[str]) -> None:
+        self.grouping = grouping
+        self.lanes = lanes
+        self.routing = compile_grouping(grouping, lanes, fields)
+
+    def put_batch(self, batch: pa.RecordBatch) -> None:
+        """Puts the rows of a record batch where they belong, as record batches where that is possible."""
+        if isinstance(self.grouping, PartialKey | Custom | Direct):  # which decide by row, or refuse
+            for row in rows_of(batch):
+                self.routing.put(row)
+            return
+        for lane, part in split_batch(self.grouping, self.lanes, batch):
+            lane.put_batch(part)
+
+    def lane_to(self, task: int) -> Lane:
+        """The lane that an output with ``task=`` takes."""
+        if not isinstance(self.grouping, Direct):
+            message = f"Emit(task={task}) wants a subscriber by direct(), got {self.grouping!r}"
+            raise ValueError(message)
+        if not 0 <= task < len(self.lanes):
+            message = f"Emit(task={task}): the subscriber has {len(self.lanes)} tasks, from 0"
+            raise ValueError(message)
+        return self.lanes[task]
+
+
+class _Stream:
+    """One of a task's streams."""
+
+    def __init__(self, fields: Sequence[str], subscribers: Sequence[Subscriber]) -> None:
+        self.fields = list(fields)
+        self.subscribers = subscribers
+        self.routing = fan_out([subscriber.routing for subscriber in subscribers])
+
+    def put(self, values: Values, task: int | None) -> None:
+        if task is None:
+            self.routing.put(values)
+            return
+        for lane in [subscriber.lane_to(task) for subscriber in self.subscribers]:
+            lane.tuples.append(values)
+
+    def put_batch(self, batch: pa.RecordBatch, task: int | None) -> None:
+        if batch.schema.names != self.fields:
+            message = f"emitted a record batch with the columns {batch.schema.names}, wanted {self.fields}"
+            raise ValueError(message)
+        if not batch.num_rows:
+            return
+        for subscriber in self.subscribers:
+            if task is None:
+                subscriber.put_batch(batch)
+            else:
+                subscriber.lane_to(task).put_batch(batch)
+
+
+class Outputs:
+    """All that a task can emit to. What it emits waits in the lanes until it is flushed."""
+
+    def __init__(
+        self, component: str, streams: dict[str, tuple[str, ...]], subscribers: dict[str, list[Subscriber]]
+    ) -> None:
+        self._component = component
+        self._streams = {name: _Stream(fields, subscribers.get(name, [])) for name, fields in streams.items()}
+        default = self._streams.get(DEFAULT_STREAM)
+        self.put, self._put_all = default.routing if default is not None else one_by_one(self._refuse_default)
+        """Puts one plain tuple on the default stream; whoever calls it counts it in `emitted`."""
+        self.lanes = [lane for several in subscribers.values() for one in several for lane in one.lanes]
+        self.targets = frozenset(lane.target for lane in self.lanes)
+        self.emitted = 0
+
+    def emit(self, out: Any) -> None:
+        """Emits what user code returned: a tuple, an Emit, a record batch, or an iterable of these."""
+        if out.__class__ is tuple:
+            self.put(out)
+            self.emitted += 1
+        elif isinstance(out, Emit | tuple | Tuple | pa.RecordBatch):
+            self.emit_other(out)
+        elif isinstance(out, _NEVER_MANY) or not isinstance(out, Iterable):
+            raise not_an_output(out)
+        else:
+            self._put_all(out, self)
+
+    def emit_all(self, outputs: Iterable[Any]) -> None:
+        """Emits several outputs, in one loop. What the iterable raises comes through; what came before is emitted."""
+        self._put_all(outputs, self)
+
+    def emit_other(self, output: Any) -> None:
+        """Emits one output that is not a plain tuple."""
+        if isinstance(output, Emit):
+            self._emit_named(output)
+        elif isinstance(output, tuple | Tuple):  # a named tuple, or what came in passed on
+            self.put(tuple(output))
+            self.emitted += 1
+        elif isinstance(output, pa.RecordBatch):
+            self._emit_named(Emit(output))
+        elif output is not None:
+            raise not_an_output(output)
+
+    def _emit_named(self, emit: Emit) -> None:
+        stream = self._streams.get(emit.stream)
+        if stream is None:
+            message = f"{self._component!r} has no stream {emit.stream!r}; it has {sorted(self._streams)}"
+            raise ValueError(message)
+        values = emit.values
+        if isinstance(values, pa.RecordBatch):
+            stream.put_batch(values, emit.task)
+            self.emitted += values.num_rows
+        elif isinstance(values, tuple | list | Tuple):
+            stream.put(tuple(values), emit.task)
+            self.emitted += 1
+        else:
+            raise not_an_output(values)
+
+    def _refuse_default(self, values: Values) -> None:
+        message = f"{self._component!r} declares no fields, so it cannot emit {values!r}"
+        raise ValueError(message)
+
+    def flush(self, origin_ns: int, now_ns: int) -> list[Refusal]:
+        """Passes everything on, but for what is refused."""
+        refused: list[Refusal] = []
+        for lane in self.lanes:
+            if lane.tuples or lane.before:
+                refused += lane.flush(origin_ns, now_ns)
+        return refused
+
+    def put_marker(self, marker: Marker) -> None:
+        """Sends a marker down every lane, behind everything that was flushed."""
+        for lane in self.lanes:
+            lane.put_marker(marker)

@@ -1,0 +1,220 @@
+"""Groupings, compiled: from a subscription and its lanes to functions that put tuples into the right ones.
+
+Everything that can be decided once is decided here, so that what runs per tuple is a lookup and an append. A call per
+tuple would cost more than all of that together: so each grouping also has a loop of its own, `put_all`, which takes
+whatever a task emits in a turn.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from itertools import cycle
+from operator import itemgetter
+from typing import Any, NamedTuple, Protocol
+
+from penstock.topology.function_name import name_of
+from penstock.topology.groupings import (
+    Broadcast,
+    By,
+    Custom,
+    CustomRoute,
+    Direct,
+    Grouping,
+    LocalOrShuffle,
+    PartialKey,
+    Shuffle,
+    ToOne,
+)
+from penstock.worker.lanes import Lane, LocalLane
+from penstock.worker.stable_hash import stable_hash
+
+__all__ = ["Outlet", "Routing", "Values", "choose", "compile_grouping", "fan_out", "one_by_one"]
+
+Values = tuple[Any, ...]
+Put = Callable[[Values], object]
+
+
+class Outlet(Protocol):
+    """Who emits: it counts, and it knows what to do with an output that is not a plain tuple."""
+
+    emitted: int
+
+    def emit_other(self, output: Any) -> None:
+        """Emits an Emit, or a Tuple passed on; refuses anything else."""
+
+
+class Routing(NamedTuple):
+    """How tuples get into lanes."""
+
+    put: Put
+    """Puts one tuple where it belongs."""
+    put_all: Callable[[Iterable[Any], Outlet], None]
+    """Puts all of them, and hands what is no plain tuple to the outlet. Counts also when the iterable raises."""
+
+
+MOST_CACHED_KEYS = 1 << 16
+"""Keys whose lane is remembered; beyond that the memory starts anew, so that endless keys do not fill it."""
+
+
+def compile_grouping(grouping: Grouping, lanes: Sequence[Lane], fields: Sequence[str]) -> Routing:
+    """Routes tuples with these fields over `lanes`, which are in the order of the target tasks."""
+    match grouping:
+        case Shuffle():
+            return _in_turn(lanes)
+        case LocalOrShuffle():
+            return _in_turn([lane for lane in lanes if isinstance(lane, LocalLane)] or lanes)
+        case By(fields=key_fields):
+            return _by_key(lanes, [list(fields).index(field) for field in key_fields])
+        case PartialKey(fields=key_fields):
+            return _by_two_choices(lanes, [list(fields).index(field) for field in key_fields])
+        case Broadcast():
+            return fan_out([_straight(lane) for lane in lanes])
+        case ToOne():
+            return _straight(lanes[0])
+        case Custom(route=route):
+            return _by_function(lanes, route)
+        case Direct():
+            return one_by_one(_refuse_undirected)
+    message = f"no routing for grouping {grouping!r}"
+    raise AssertionError(message)
+
+
+def fan_out(routings: Sequence[Routing]) -> Routing:
+    """Every tuple to each of them."""
+    if len(routings) == 1:
+        return routings[0]
+    if not routings:
+        return one_by_one(deque[Values](maxlen=0).append)  # nobody listens: the cheapest way to do nothing
+    puts = [routing.put for routing in routings]
+
+    def put(values: Values) -> None:
+        for one in puts:
+            one(values)
+
+    return one_by_one(put)
+
+
+def choose(key: object, count: int) -> int:
+    """The index of the task that a key belongs to."""
+    return stable_hash(key) % count
+
+
+def one_by_one(put: Put) -> Routing:
+    """A routing that calls `put` for each tuple."""
+
+    def put_all(outputs: Iterable[Any], outlet: Outlet) -> None:
+        count = 0
+        try:
+            for values in outputs:
+                if values.__class__ is tuple:
+                    put(values)
+                    count += 1
+                else:
+                    outlet.emit_other(values)
+        finally:
+            outlet.emitted += count
+
+    return Routing(put, put_all)
+
+
+def _straight(lane: Lane) -> Routing:
+    return one_by_one(lane.tuples.append)
+
+
+def _in_turn(lanes: Sequence[Lane]) -> Routing:
+    if len(lanes) == 1:
+        return _straight(lanes[0])
+    appends = cycle([lane.tuples.append for lane in lanes])
+
+    def put(values: Values) -> None:
+        next(appends)(values)
+
+    return one_by_one(put)
+
+
+class _RememberedKeys(dict[Any, Callable[[Any], None]]):
+    """From a key to its lane's append; a key that is not remembered is hashed."""
+
+    def __init__(self, lanes: Sequence[Lane]) -> None:
+        super().__init__()
+        self._appends = [lane.tuples.append for lane in lanes]
+
+    def __missing__(self, key: object) -> Callable[[Any], None]:
+        if len(self) >= MOST_CACHED_KEYS:
+            self.clear()
+        append = self[key] = self._appends[choose(key, len(self._appends))]
+        return append
+
+
+def _by_key(lanes: Sequence[Lane], positions: Sequence[int]) -> Routing:
+    if len(lanes) == 1:
+        return _straight(lanes[0])
+    append_for = _RememberedKeys(lanes)
+    if len(positions) > 1:
+        key_of = itemgetter(*positions)
+        return one_by_one(lambda values: append_for[key_of(values)](values))
+    position = positions[0]
+
+    def put(values: Values) -> None:
+        append_for[values[position]](values)
+
+    # The same as one_by_one(put), with the call per tuple taken out: this is the loop that word counts run through.
+    def put_all(outputs: Iterable[Any], outlet: Outlet) -> None:
+        count = 0
+        try:
+            for values in outputs:
+                if values.__class__ is tuple:
+                    append_for[values[position]](values)
+                    count += 1
+                else:
+                    outlet.emit_other(values)
+        finally:
+            outlet.emitted += count
+
+    return Routing(put, put_all)
+
+
+def _by_two_choices(lanes: Sequence[Lane], positions: Sequence[int]) -> Routing:
+    """Each key has two tasks; a tuple goes to the one that we have sent less to."""
+    count = len(lanes)
+    key_of = itemgetter(*positions)
+    pairs: dict[Any, tuple[int, int]] = {}
+    sent = [0] * count
+
+    def put(values: Values) -> None:
+        key = key_of(values)
+        pair = pairs.get(key)
+        if pair is None:
+            if len(pairs) >= MOST_CACHED_KEYS:
+                pairs.clear()
+            pair = pairs[key] = (choose(key, count), stable_hash(("second choice", key)) % count)
+        first, second = pair
+        index = first if sent[first] <= sent[second] else second
+        sent[index] += 1
+        lanes[index].tuples.append(values)
+
+    return one_by_one(put)
+
+
+def _by_function(lanes: Sequence[Lane], route: CustomRoute) -> Routing:
+    append_for = {index: lane.tuples.append for index, lane in enumerate(lanes)}
+
+    def put(values: Values) -> None:
+        chosen = route(values, len(append_for))
+        indices = (chosen,) if isinstance(chosen, int) or not isinstance(chosen, Sequence) else chosen
+        try:
+            appends = [append_for[index] for index in indices]
+        except (KeyError, TypeError):
+            wanted = f"wanted indices of tasks, from 0 and below {len(append_for)}"
+            message = f"custom({name_of(route)}): {wanted}, got {chosen!r}"
+            raise ValueError(message) from None
+        for append in appends:
+            append(values)
+
+    return one_by_one(put)
+
+
+def _refuse_undirected(values: Values) -> None:
+    message = f"a direct() subscriber needs Emit(values, task=index); got plain values {values!r}"
+    raise ValueError(message)

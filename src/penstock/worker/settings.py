@@ -1,0 +1,32 @@
+"""How a worker is sized. The defaults suit tuples of up to some kilobytes on a few cores."""
+
+from __future__ import annotations
+
+import msgspec
+
+__all__ = ["WorkerSettings"]
+
+
+class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The same for all workers of a run."""
+
+    inbox_bytes: int = 8 << 20
+    """The ring that other workers of the node write to."""
+
+    credit_window_bytes: int = 1 << 20
+    """What one worker may have under way to one task of another."""
+
+    local_queue_tuples: int = 8192
+    """What may wait for a task from tasks of its own worker, before those pause."""
+
+    turn_tuples: int = 1024
+    """How many tuples a task works through before the next task has its turn."""
+
+    spout_turn_tuples: int = 256
+    """How many tuples a spout is asked for before the next task has its turn."""
+
+    idle_spout_wait_us: int = 500
+    """How long a worker sleeps when its spouts have nothing just now."""
+
+    link_high_water_frames: int = 1000
+    """How many frames ZeroMQ keeps for another node before it says that it is full."""

@@ -1,0 +1,68 @@
+"""Tasks as the worker runs them: what all have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from penstock.worker.clock import Clock
+from penstock.worker.failures import Failures
+from penstock.worker.outputs import Outputs
+
+__all__ = ["RunningTask"]
+
+
+class RunningTask:
+    """A spout's or bolt's instance in this worker, with its counters."""
+
+    def __init__(
+        self,
+        *,
+        task: int,
+        component: str,
+        logic: Any,
+        outputs: Outputs,
+        clock: Clock,
+        failures: Failures,
+    ) -> None:
+        self.task = task
+        self.component = component
+        self.logic = logic
+        self.outputs = outputs
+        self.clock = clock
+        self.failures = failures
+        self.processed = 0
+        self.failed = 0
+        self.busy_ns = 0
+        self.queued_tuples = 0
+        self.ended = False
+        # When the oldest tuple entered the topology that has gone into what is not flushed yet.
+        self.oldest_origin_ns = 0
+
+    def blocked_by(self, exhausted: set[int]) -> bool:
+        """Whether it could emit to a task that has no credit left."""
+        return bool(exhausted) and not exhausted.isdisjoint(self.outputs.targets)
+
+    def flush(self, now_ns: int) -> None:
+        """Passes on what was emitted."""
+        origin_ns, self.oldest_origin_ns = self.oldest_origin_ns or now_ns, 0
+        for error, culprit in self.outputs.flush(origin_ns, now_ns):
+            self.fail(error, culprit)
+
+    def guarded(self, call: Callable[[], Any]) -> None:
+        """Runs a lifecycle method and emits what it returns; an exception is reported, not raised."""
+        try:
+            out = call()
+            if out is not None:
+                self.outputs.emit(out)
+        except Exception as error:
+            self.fail(error, None)
+
+    def fail(self, error: Exception, culprit: Any) -> None:
+        """Counts an exception of user code."""
+        self.failed += 1
+        self.failures.add(self.component, self.task, error, culprit)
+
+    def close(self) -> None:
+        """The end of the task, in good order."""
+        self.guarded(self.logic.close)

@@ -1,0 +1,235 @@
+"""The worker: one duty cycle. Read the inbox, run tasks, flush what they emitted, tick; and say how much was done."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+from penstock._native import Record
+from penstock.flow.credit import CreditGiver, CreditTaker
+from penstock.transport.frames import FrameKind
+from penstock.transport.ring import Route
+from penstock.worker.arrival import LOCAL, Arrival, Marker
+from penstock.worker.batches import batch_from_payload
+from penstock.worker.bolt_task import BoltTask
+from penstock.worker.carriers import Carrier, FrameWay
+from penstock.worker.clock import Clock
+from penstock.worker.settings import WorkerSettings
+from penstock.worker.spout_task import SpoutTask
+
+__all__ = ["Inbox", "Worker"]
+
+READ_AT_MOST = 256
+
+
+class Inbox(Protocol):
+    """Where frames from other workers arrive: a ring, or a test's stand-in."""
+
+    def read_many(self, max_records: int = READ_AT_MOST, timeout_s: float | None = None) -> list[Record]:
+        """What has arrived; waits at most `timeout_s` for the first."""
+
+
+class Worker:
+    """Runs the tasks of one worker. Owns no thread and never blocks, but in `idle`."""
+
+    def __init__(
+        self,
+        *,
+        worker: int,
+        spouts: Sequence[SpoutTask],
+        bolts: Sequence[BoltTask],
+        worker_of: dict[int, int],
+        inbox: Inbox,
+        carriers: dict[int, Carrier],
+        credit: CreditTaker,
+        decoders: dict[int, Callable[[Any], tuple[int, int, list[Any]]]],
+        settings: WorkerSettings,
+        clock: Clock,
+        assignment: int,
+    ) -> None:
+        self.worker = worker
+        self.spouts = spouts
+        self.bolts = bolts  # in topological order, so that a tuple passes all of them in one turn
+        self._bolt_by_task = {bolt.task: bolt for bolt in bolts}
+        self._worker_of = worker_of
+        self._inbox = inbox
+        self._carriers = carriers
+        self._credit = credit
+        self._given = CreditGiver(window_bytes=settings.credit_window_bytes)
+        self._credit_due: dict[int, list[tuple[int, int]]] = {}
+        self._decoders = decoders
+        self._settings = settings
+        self._clock = clock
+        self._assignment = assignment
+        self._full_locally: set[int] = set()
+        self._decode_credit = msgspec.msgpack.Decoder(list[tuple[int, int]]).decode
+        self._decode_marker = msgspec.msgpack.Decoder(tuple[int, bool]).decode
+        self._encode = msgspec.msgpack.Encoder().encode
+        self.misrouted = 0
+        self.begun = False
+        self._ticks: list[tuple[int, int, BoltTask]] = []
+
+    def begin(self) -> None:
+        """Lets the spouts go, and the ticks."""
+        self.begun = True
+        now_ns = self._clock.now_ns()
+        self._ticks = [(now_ns + bolt.tick_every_ns, bolt.task, bolt) for bolt in self.bolts if bolt.tick_every_ns]
+        heapq.heapify(self._ticks)
+
+    def drain(self) -> None:
+        """Stops the spouts; what is inside flows out, and the run ends by itself."""
+        for spout in self.spouts:
+            spout.drain()
+
+    def do_work(self) -> int:
+        """One turn; returns how much there was to do, 0 for nothing."""
+        work = self._take(self._inbox.read_many(READ_AT_MOST, 0))
+        exhausted = self._credit.exhausted | self._full_locally if self._full_locally else self._credit.exhausted
+        settings = self._settings
+        if self._ticks and self._ticks[0][0] <= self._clock.now_ns():
+            self._note_due_ticks()
+        if self.begun:
+            for spout in self.spouts:
+                if not spout.ended:
+                    work += spout.run(exhausted, settings.spout_turn_tuples)
+        for bolt in self.bolts:
+            if bolt.has_work:
+                work += bolt.run(exhausted, settings.turn_tuples)
+        self._note_full_queues()
+        for carrier in self._carriers.values():
+            if carrier.waiting_frames:
+                work += carrier.pump()
+        if self._credit_due:
+            self._give_credit()
+        return work
+
+    def idle(self, most_s: float) -> None:
+        """Nothing to do: sleeps until a frame arrives, a tick is due or a spout should be asked again."""
+        if self.begun and any(not spout.ended for spout in self.spouts):
+            most_s = min(most_s, self._settings.idle_spout_wait_us / 1e6)
+        if any(carrier.waiting_frames for carrier in self._carriers.values()):
+            most_s = min(most_s, 0.0005)
+        if self._ticks:
+            most_s = max(0.0, min(most_s, (self._ticks[0][0] - self._clock.now_ns()) / 1e9))
+        self._take(self._inbox.read_many(READ_AT_MOST, most_s))
+
+    @property
+    def next_tick_ns(self) -> int | None:
+        """When the next tick is due; None if there is none."""
+        return self._ticks[0][0] if self._ticks else None
+
+    @property
+    def ended(self) -> bool:
+        """Whether all tasks have ended and everything that they emitted is on its way."""
+        return (
+            all(spout.ended for spout in self.spouts)
+            and all(bolt.ended for bolt in self.bolts)
+            and not any(carrier.waiting_frames for carrier in self._carriers.values())
+        )
+
+    def meet(self, peer: int, way: FrameWay) -> None:
+        """A peer was restarted: forgets what was under way to it, and tells it again which tasks have ended."""
+        carrier = self._carriers[peer]
+        carrier.replace(way)
+        self._given.forget(peer)
+        restarted = [task for task, worker in self._worker_of.items() if worker == peer]
+        for task in restarted:
+            self._credit.forget(task)
+        for bolt in self.bolts:
+            bolt.reopen(restarted)
+        for running in (*self.spouts, *self.bolts):
+            if running.ended:
+                for lane in running.outputs.lanes:
+                    if lane.target in restarted:
+                        lane.put_marker(Marker(0, ends=True))
+
+    def close(self) -> None:
+        """Closes every task and every way out."""
+        for running in (*self.spouts, *self.bolts):
+            running.close()
+        for carrier in self._carriers.values():
+            carrier.close()
+
+    @property
+    def lost_tuples(self) -> int:
+        """Tuples that could not be delivered because their target's worker was gone."""
+        return self.misrouted + sum(carrier.lost_tuples for carrier in self._carriers.values())
+
+    def _take(self, records: Iterable[Record]) -> int:
+        taken = 0
+        for record in records:
+            taken += 1
+            kind = record.flags
+            if kind == FrameKind.CREDIT:
+                for task, size_bytes in self._decode_credit(record.payload):
+                    self._credit.returned(task, size_bytes)
+                continue
+            arrival = self._open(record, kind)
+            bolt = self._bolt_by_task.get(record.target)
+            if bolt is None or record.assignment != self._assignment:
+                self.misrouted += len(arrival)
+            else:
+                bolt.accept(arrival)
+        return taken
+
+    def _open(self, record: Record, kind: int) -> Arrival:
+        payload = record.payload
+        edge, source = record.stream, record.source
+        sender = self._worker_of.get(source, LOCAL)
+        if kind == FrameKind.TUPLES:
+            origin_ns, sent_ns, tuples = self._decoders[edge](payload)
+            return Arrival(
+                edge=edge,
+                source=source,
+                sender=sender,
+                size_bytes=len(payload),
+                origin_ns=origin_ns,
+                sent_ns=sent_ns,
+                tuples=tuples,
+            )
+        if kind == FrameKind.BATCH:
+            batch, origin_ns, sent_ns = batch_from_payload(payload)
+            return Arrival(
+                edge=edge,
+                source=source,
+                sender=sender,
+                size_bytes=len(payload),
+                origin_ns=origin_ns,
+                sent_ns=sent_ns,
+                batch=batch,
+            )
+        epoch, ends = self._decode_marker(payload)
+        return Arrival(edge=edge, source=source, sender=sender, marker=Marker(epoch, ends=ends))
+
+    def arrival_processed(self, task: int, arrival: Arrival) -> None:
+        """A task is done with an arrival: its sender may send that much more."""
+        sender = arrival.sender
+        if sender == LOCAL or sender == self.worker:
+            return
+        due = self._given.processed(sender, task, arrival.size_bytes)
+        if due:
+            self._credit_due.setdefault(sender, []).append((task, due))
+
+    def _give_credit(self) -> None:
+        for sender, due in self._credit_due.items():
+            route = Route(target=sender, source=self.worker, assignment=self._assignment, flags=FrameKind.CREDIT)
+            self._carriers[sender].send(route, self._encode(due), 0)
+        self._credit_due.clear()
+
+    def _note_full_queues(self) -> None:
+        limit = self._settings.local_queue_tuples
+        full = {bolt.task for bolt in self.bolts if bolt.queued_tuples >= limit}
+        if full or self._full_locally:
+            self._full_locally = full
+
+    def _note_due_ticks(self) -> None:
+        """A tick waits for its bolt's turn, like everything else that may emit. What was missed is not made up for."""
+        now_ns = self._clock.now_ns()
+        while self._ticks and self._ticks[0][0] <= now_ns:
+            due_ns, task, bolt = heapq.heappop(self._ticks)
+            if not bolt.ended:
+                bolt.tick_is_due = True
+                heapq.heappush(self._ticks, (max(due_ns, now_ns) + bolt.tick_every_ns, task, bolt))

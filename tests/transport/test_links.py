@@ -1,0 +1,222 @@
+"""Links over ZeroMQ and CURVE on the loopback: frames arrive in the ring, strangers do not get in, nothing is left."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+
+import pytest
+import zmq
+from zmq.utils.monitor import recv_monitor_message
+
+from penstock.flow.credit import CreditTaker
+from penstock.transport.frames import pack_header
+from penstock.transport.links import LinkKeys, LinkReceiver, LinkSender
+from penstock.transport.ring import RingReader, RingSettings, Route
+from penstock.worker.carriers import Carrier
+from tests.ring.patience import wait_until
+
+ROUTE = Route(target=1, source=2, stream=3, assignment=4, flags=0)
+HANDSHAKE_FAILURES = (
+    zmq.EVENT_HANDSHAKE_FAILED_AUTH
+    | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
+    | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
+    | zmq.EVENT_DISCONNECTED
+)
+
+
+@pytest.fixture
+def keys() -> LinkKeys:
+    return LinkKeys.make()
+
+
+@pytest.fixture(autouse=True)
+def _one_context_for_all_senders() -> Iterator[None]:
+    """A process keeps one for all its links; a test must not."""
+    yield
+    zmq.Context.instance().term()
+
+
+@contextmanager
+def receiving(keys: LinkKeys, *, capacity_bytes: int = 1 << 20) -> Iterator[tuple[RingReader, LinkReceiver]]:
+    with (
+        RingReader.create(RingSettings(capacity_bytes=capacity_bytes)) as ring,
+        LinkReceiver(host="127.0.0.1", ring_address=ring.address, keys=keys, high_water_frames=10) as receiver,
+    ):
+        yield ring, receiver
+
+
+@contextmanager
+def sending(endpoint: str, keys: LinkKeys, *, high_water_frames: int = 10) -> Iterator[LinkSender]:
+    sender = LinkSender(endpoint=endpoint, keys=keys, high_water_frames=high_water_frames)
+    try:
+        yield sender
+    finally:
+        sender.close()
+
+
+def send(sender: LinkSender, *payloads: bytes) -> None:
+    for payload in payloads:
+        wait_until(partial(sender.try_send, ROUTE, payload), "room to send")
+
+
+def read(ring: RingReader, count: int) -> list[bytes]:
+    found: list[bytes] = []
+
+    def enough() -> bool:
+        found.extend(bytes(record.payload) for record in ring.read_many(64, 0.01))
+        return len(found) >= count
+
+    wait_until(enough, f"{count} frames")
+    return found
+
+
+def test_a_frame_arrives_in_the_ring(keys: LinkKeys) -> None:
+    with receiving(keys) as (ring, receiver), sending(receiver.endpoint, keys) as sender:
+        send(sender, b"hello")
+        record = ring.read(10)
+
+        assert record is not None
+        assert (record.target, record.source, record.stream, record.assignment, record.flags) == (1, 2, 3, 4, 0)
+        assert bytes(record.payload) == b"hello"
+
+
+@pytest.mark.xfail(run=False, reason="LinkSender: sending without a copy starts a thread of pyzmq's that stays")
+def test_frames_of_all_sizes_arrive_in_order(keys: LinkKeys) -> None:
+    payloads = [bytes([number]) * size for number, size in enumerate([1, 0, 100_000, 5, 3_000_000, 70_000, 2] * 10)]
+    with receiving(keys) as (ring, receiver), sending(receiver.endpoint, keys) as sender:
+        waiting, arrived = list(payloads), list[bytes]()
+        while len(arrived) < len(payloads):
+            while waiting and sender.try_send(ROUTE, waiting[0]):
+                del waiting[0]
+            arrived += [bytes(record.payload) for record in ring.read_many(64, 0.01)]
+
+        assert arrived == payloads
+
+
+def test_several_senders_share_a_receiver(keys: LinkKeys) -> None:
+    with (
+        receiving(keys) as (ring, receiver),
+        sending(receiver.endpoint, keys) as first,
+        sending(receiver.endpoint, keys) as second,
+    ):
+        send(first, b"first")
+        send(second, b"second")
+        assert sorted(read(ring, 2)) == [b"first", b"second"]
+
+
+def test_a_sender_is_told_when_there_is_no_room_and_all_arrives_when_there_is(keys: LinkKeys) -> None:
+    with receiving(keys, capacity_bytes=1 << 16) as (ring, receiver), sending(receiver.endpoint, keys) as sender:
+        sent = 0
+        # Until it has been full for so long that no buffer on the way can be hiding.
+        refused_in_a_row = 0
+        while refused_in_a_row < 50:
+            if sender.try_send(ROUTE, sent.to_bytes(4, "little") * 1000):
+                sent, refused_in_a_row = sent + 1, 0
+            else:
+                refused_in_a_row += 1
+                receiver._thread.join(0.005)
+        assert sent > 20
+        assert [int.from_bytes(payload[:4], "little") for payload in read(ring, sent)] == list(range(sent))
+
+
+@pytest.mark.parametrize("stranger", ["with another key", "that takes us for somebody else", "without any key"])
+def test_a_stranger_is_not_let_in(keys: LinkKeys, stranger: str) -> None:
+    other = LinkKeys.make()
+    context = zmq.Context()
+    with receiving(keys) as (ring, receiver), sending(receiver.endpoint, keys) as sender:
+        socket = context.socket(zmq.PUSH)
+        socket.linger = 0
+        if stranger != "without any key":
+            socket.curve_serverkey = other.public if "somebody else" in stranger else keys.public
+            socket.curve_publickey, socket.curve_secretkey = other.public, other.secret
+        monitor = socket.get_monitor_socket(HANDSHAKE_FAILURES)
+        socket.connect(receiver.endpoint)
+        socket.send_multipart((pack_header(ROUTE), b"from a stranger"), flags=zmq.NOBLOCK)
+        assert monitor.poll(30_000), "the stranger was not turned away"
+        recv_monitor_message(monitor)
+        send(sender, b"from a friend")
+
+        assert read(ring, 1) == [b"from a friend"]
+        socket.disable_monitor()
+        monitor.close(linger=0)
+        socket.close()
+    context.term()
+
+
+def test_a_sender_survives_its_receiver_and_its_successor_is_met(keys: LinkKeys) -> None:
+    with receiving(keys) as (ring, receiver):
+        sender = LinkSender(endpoint=receiver.endpoint, keys=keys, high_water_frames=2)
+        carrier = Carrier(sender, CreditTaker(window_bytes=1000))
+        carrier.send(ROUTE, b"before", 1)
+        assert read(ring, 1) == [b"before"]
+    while not carrier.waiting_frames:  # ZeroMQ takes a few for a peer that it hopes to see again
+        carrier.send(ROUTE, b"while nobody is there", 1)
+    assert carrier.pump() == 0
+
+    with receiving(keys) as (ring, receiver):
+        carrier.replace(LinkSender(endpoint=receiver.endpoint, keys=keys, high_water_frames=2))
+        carrier.send(ROUTE, b"after", 1)
+        assert read(ring, 1) == [b"after"]
+        assert carrier.lost_tuples == 1
+        carrier.close()
+
+
+def raw_sender(endpoint: str, keys: LinkKeys) -> "zmq.Socket[bytes]":
+    socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.PUSH)
+    socket.linger = 0
+    socket.curve_serverkey = keys.public
+    socket.curve_publickey, socket.curve_secretkey = keys.public, keys.secret
+    socket.connect(endpoint)
+    return socket
+
+
+@pytest.mark.xfail(run=False, reason="LinkReceiver: a wrong header ends the receiving thread")
+def test_what_is_no_frame_is_refused_and_counted_and_the_next_arrives(keys: LinkKeys) -> None:
+    with receiving(keys) as (ring, receiver):
+        socket = raw_sender(receiver.endpoint, keys)
+        wrong = ([b"alone"], [pack_header(ROUTE), b"one", b"too many"], [b"no header", b"payload"])
+        for parts in (*wrong, [pack_header(ROUTE), b"right"]):
+            socket.send_multipart(parts)
+
+        assert read(ring, 1) == [b"right"]
+        assert receiver.refused_frames == len(wrong)
+        socket.close()
+
+
+@pytest.mark.xfail(run=False, reason="LinkReceiver: a frame that is too large ends the receiving thread")
+def test_a_frame_that_the_ring_cannot_take_is_refused_and_the_next_arrives(keys: LinkKeys) -> None:
+    settings = RingSettings(capacity_bytes=1 << 16, max_message_bytes=100_000)
+    with (
+        RingReader.create(settings) as ring,
+        LinkReceiver(host="127.0.0.1", ring_address=ring.address, keys=keys, high_water_frames=10) as receiver,
+        sending(receiver.endpoint, keys) as sender,
+    ):
+        send(sender, bytes(200_000), b"small")
+        assert read(ring, 1) == [b"small"]
+        assert receiver.refused_frames == 1
+
+
+@pytest.mark.xfail(run=False, reason="LinkReceiver: close() waits for ever for a ring that nobody reads")
+def test_a_receiver_closes_while_its_ring_is_full(keys: LinkKeys) -> None:
+    with receiving(keys, capacity_bytes=1 << 12) as (ring, receiver), sending(receiver.endpoint, keys) as sender:
+        full_waits = ring.counters().full_waits
+
+        def is_held_up() -> bool:
+            sender.try_send(ROUTE, bytes(300))
+            return ring.counters().full_waits > full_waits
+
+        wait_until(is_held_up, "a full ring")
+
+
+@pytest.mark.xfail(run=False, reason="LinkReceiver: close() waits for ever for a thread that has ended")
+def test_a_receiver_whose_ring_is_closed_can_be_closed(keys: LinkKeys) -> None:
+    with receiving(keys) as (ring, receiver), sending(receiver.endpoint, keys) as sender:
+        ring.close()
+        for _ in range(5):
+            sender.try_send(ROUTE, b"too late")
+        wait_until(lambda: not receiver._thread.is_alive(), "the end of the thread")
+
+
+def test_a_link_that_carried_nothing_leaves_nothing(keys: LinkKeys) -> None:
+    with receiving(keys) as (_, receiver), sending(receiver.endpoint, keys):
+        pass

@@ -1,0 +1,193 @@
+"""Carriers: in order whatever is full, and what is lost is counted."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.errors import RingClosedError
+from penstock.flow.credit import CreditTaker
+from penstock.transport.ring import RingReader, RingSettings, RingWriter, Route
+from penstock.worker.carriers import Carrier, RingWay
+
+ROUTE = Route(target=7, source=1)
+
+
+class Gate:
+    """A way that lets through as many frames as it is told."""
+
+    def __init__(self, opening: int = 0) -> None:
+        self.opening = opening
+        self.passed: list[bytes] = []
+        self.closed = False
+        self.peer_is_gone = False
+
+    def try_send(self, route: Route, payload: bytes) -> bool:  # noqa: ARG002
+        if self.peer_is_gone:
+            message = "gone"
+            raise RingClosedError(message)
+        if not self.opening:
+            return False
+        self.opening -= 1
+        self.passed.append(payload)
+        return True
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def credit() -> CreditTaker:
+    return CreditTaker(window_bytes=1000)
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=60))
+def test_frames_keep_their_order_however_full_the_way_is(openings: list[int]) -> None:
+    gate = Gate()
+    carrier = Carrier(gate, credit())
+    sent = []
+    for number, opening in enumerate(openings):
+        gate.opening = opening
+        carrier.send(ROUTE, str(number).encode(), 1)
+        sent.append(str(number).encode())
+        carrier.pump()
+    gate.opening = len(sent)
+    carrier.pump()
+
+    assert gate.passed == sent
+    assert carrier.waiting_frames == 0
+    assert carrier.lost_tuples == 0
+
+
+def test_a_pump_says_how_many_frames_went() -> None:
+    gate = Gate()
+    carrier = Carrier(gate, credit())
+    for _ in range(3):
+        carrier.send(ROUTE, b"frame", 1)
+    assert (carrier.pump(), carrier.waiting_frames) == (0, 3)
+    gate.opening = 2
+    assert (carrier.pump(), carrier.waiting_frames) == (2, 1)
+
+
+def test_frames_with_tuples_take_credit_as_soon_as_they_are_sent_and_others_none() -> None:
+    taker = credit()
+    carrier = Carrier(Gate(), taker)
+    carrier.send(ROUTE, b"12345", 1)
+    carrier.send(ROUTE, b"a marker", 0)
+    assert taker.under_way_bytes(7) == 5
+
+
+def test_what_cannot_reach_a_peer_that_is_gone_is_counted() -> None:
+    gate = Gate()
+    carrier = Carrier(gate, credit())
+    for _ in range(3):
+        carrier.send(ROUTE, b"frame", 10)
+    gate.peer_is_gone = True
+    carrier.pump()
+    assert carrier.gone
+    assert (carrier.lost_tuples, carrier.waiting_frames) == (30, 0)
+
+    carrier.send(ROUTE, b"frame", 5)
+    assert carrier.lost_tuples == 35
+
+
+def test_a_frame_that_finds_the_peer_gone_is_lost_once() -> None:
+    gate = Gate()
+    gate.peer_is_gone = True
+    carrier = Carrier(gate, credit())
+    carrier.send(ROUTE, b"frame", 10)
+    assert (carrier.lost_tuples, carrier.waiting_frames) == (10, 0)
+
+
+def test_a_successor_gets_nothing_of_what_was_for_its_predecessor() -> None:
+    gate, successor = Gate(), Gate(opening=10)
+    carrier = Carrier(gate, credit())
+    carrier.send(ROUTE, b"old", 4)
+    carrier.replace(successor)
+    carrier.send(ROUTE, b"new", 1)
+
+    assert gate.closed
+    assert successor.passed == [b"new"]
+    assert carrier.lost_tuples == 4
+
+
+def test_a_peer_that_is_met_late_gets_everything() -> None:
+    carrier, peer = Carrier(None, credit()), Gate(opening=10)
+    carrier.send(ROUTE, b"first", 1)
+    assert carrier.pump() == 0
+    carrier.replace(peer)
+    carrier.pump()
+
+    assert peer.passed == [b"first"]
+    assert carrier.lost_tuples == 0
+    carrier.close()
+    assert peer.closed
+
+
+@contextmanager
+def ring_way(capacity_bytes: int = 1 << 16) -> Iterator[tuple[RingReader, RingWay]]:
+    with RingReader.create(RingSettings(capacity_bytes=capacity_bytes)) as reader:
+        way = RingWay(RingWriter.attach(reader.address))
+        try:
+            yield reader, way
+        finally:
+            way.close()
+
+
+def test_frames_of_all_sizes_pass_a_small_ring_in_order() -> None:
+    sizes = [10, 100_000, 20, 8000, 300_000, 9000, 0, 1_000_000, 5]
+    frames = [bytes([number]) * size for number, size in enumerate(sizes)]
+    with ring_way() as (reader, way):
+        carrier = Carrier(way, credit())
+        for frame in frames:
+            carrier.send(ROUTE, frame, 1)
+        arrived: list[bytes] = []
+        while len(arrived) < len(frames):
+            arrived += [bytes(record.payload) for record in reader.read_many(16, 0)]
+            carrier.pump()
+        carrier.pump()
+
+        assert arrived == frames
+        assert carrier.waiting_frames == 0
+
+
+def test_a_ring_that_was_closed_loses_what_is_sent_and_what_waits() -> None:
+    with ring_way() as (reader, way):
+        carrier = Carrier(way, credit())
+        while not carrier.waiting_frames:
+            carrier.send(ROUTE, bytes(5000), 1)
+        reader.close()
+        carrier.pump()
+
+        assert carrier.gone
+        assert carrier.lost_tuples == 1
+
+
+def test_a_large_frame_that_is_half_sent_when_the_peer_goes_is_lost_whole() -> None:
+    with ring_way() as (reader, way):
+        carrier = Carrier(way, credit())
+        carrier.send(ROUTE, bytes(1_000_000), 3)
+        reader.read_many(16, 0)
+        carrier.pump()
+        reader.close()
+        carrier.pump()
+        assert carrier.lost_tuples == 3
+
+
+def test_a_way_over_a_ring_can_be_replaced_in_the_middle_of_a_large_frame() -> None:
+    with ring_way() as (_, way), ring_way() as (reader, successor):
+        carrier = Carrier(way, credit())
+        carrier.send(ROUTE, bytes(1_000_000), 3)
+        carrier.replace(successor)
+        carrier.send(ROUTE, b"new", 1)
+
+        assert [bytes(record.payload) for record in reader.read_many(16, 1)] == [b"new"]
+        assert carrier.lost_tuples == 3
+
+
+@pytest.mark.parametrize("attached", [True, False])
+def test_closing_a_carrier_lets_go_of_the_peer(attached: bool) -> None:
+    gate = Gate()
+    Carrier(gate if attached else None, credit()).close()
+    assert gate.closed == attached

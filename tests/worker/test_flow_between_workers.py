@@ -1,0 +1,124 @@
+"""Topologies over workers whose queues are as small as can be: all arrives, nothing twice, nobody waits for ever."""
+
+from collections import Counter
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from penstock.plan.shape import shape_of
+from penstock.plan.tasks import tasks_of
+from penstock.testing import CapturedSink, FedSpout, LocalCluster
+from penstock.topology.topology import Topology
+from penstock.worker.settings import WorkerSettings
+from tests.worker.random_topologies import Plan, plans
+
+tiny_settings = st.builds(
+    WorkerSettings,
+    inbox_bytes=st.integers(1, 600),
+    credit_window_bytes=st.integers(1, 400),
+    local_queue_tuples=st.integers(1, 20),
+    turn_tuples=st.integers(1, 8),
+    spout_turn_tuples=st.integers(1, 8),
+)
+
+seeds = st.integers(0, 2**32) | st.none()
+
+
+def run_and_compare(plan: Plan, sized: WorkerSettings, seed: int | None, worker_of: dict[int, int]) -> None:
+    with LocalCluster(plan.topology(), settings=sized, seed=seed, worker_of=worker_of) as cluster:
+        cluster.run_to_end()
+    result = cluster.result()
+
+    assert result.failures == []
+    assert result.lost == 0
+    assert {name: Counter(rows) for name, rows in result.captures.items()} == plan.expected()
+
+
+@given(plans(), tiny_settings, seeds, st.data())
+@settings(suppress_health_check=[HealthCheck.too_slow])
+def test_any_topology_ends_with_exactly_the_right_tuples(
+    plan: Plan, sized: WorkerSettings, seed: int | None, data: st.DataObject
+) -> None:
+    workers = st.integers(0, data.draw(st.integers(0, 3)))
+    worker_of = {task.id: data.draw(workers) for task in tasks_of(shape_of(plan.topology()))}
+    run_and_compare(plan, sized, seed, worker_of)
+
+
+def there_and_back(tuples: int) -> tuple[Topology, CapturedSink]:
+    """A chain to be placed in turns on two workers, so that each is upstream of the other."""
+    topo, sink = Topology("there-and-back"), CapturedSink()
+    stream = topo.spout("words", FedSpout([(f"{number:04}",) for number in range(tuples)], fields=("word",)))
+    for name in ("a", "b", "c"):
+        stream = topo.bolt(name, lambda tup: [tup, tup], stream.shuffle(), fields=("word",))
+    topo.bolt("sink", sink, stream.shuffle())
+    return topo, sink
+
+
+@pytest.mark.parametrize("window_bytes", [1, 50, 1000])
+@pytest.mark.parametrize("inbox_bytes", [1, 100])
+def test_two_workers_that_are_full_towards_each_other_do_not_wait_for_ever(window_bytes: int, inbox_bytes: int) -> None:
+    topo, sink = there_and_back(500)
+    sized = WorkerSettings(credit_window_bytes=window_bytes, inbox_bytes=inbox_bytes, turn_tuples=16)
+    with LocalCluster(topo, settings=sized, worker_of={0: 0, 1: 1, 2: 0, 3: 1, 4: 0}) as cluster:
+        cluster.run_to_end()
+
+    assert Counter(sink.values) == Counter({(f"{number:04}",): 8 for number in range(500)})
+
+
+def test_what_waits_for_a_task_is_bounded_by_its_window() -> None:
+    """The last worker gets no turn at all: the others stop by themselves, and go on when it does."""
+    topo, sink = there_and_back(100_000)
+    sized = WorkerSettings(credit_window_bytes=2000, inbox_bytes=1000, turn_tuples=16, spout_turn_tuples=16)
+    with LocalCluster(topo, settings=sized, worker_of={0: 0, 1: 0, 2: 0, 3: 0, 4: 1}) as cluster:
+        first, last = cluster.workers[0], cluster.workers[1]
+        for _ in range(10_000):
+            first.do_work()
+        emitted = first.bolts[-1].outputs.emitted
+        # A window, and what one turn of the last bolt adds to it; a tuple takes 6 bytes.
+        assert 2000 / 6 < emitted < 2000 / 6 + 16 * 2 + 100
+        assert all(bolt.queued_tuples < 10_000 for bolt in first.bolts)
+        assert first.spouts[0].processed < 30_000
+
+        for _ in range(10):
+            last.do_work()
+        first.do_work()
+        assert first.bolts[-1].outputs.emitted > emitted
+        assert len(sink.tuples) > 0
+
+
+def test_a_bolt_that_emits_much_at_once_is_stopped_after_that() -> None:
+    topo, sink = Topology("burst"), CapturedSink()
+    numbers = topo.spout("numbers", FedSpout([(n,) for n in range(50)], fields=("n",)))
+    burst = topo.bolt("burst", lambda tup: [tup] * 1000, numbers.shuffle(), fields=("n",))
+    topo.bolt("sink", sink, burst.shuffle())
+    sized = WorkerSettings(credit_window_bytes=100, inbox_bytes=100, turn_tuples=1, spout_turn_tuples=1)
+    with LocalCluster(topo, settings=sized, worker_of={0: 0, 1: 0, 2: 1}) as cluster:
+        for _ in range(100):
+            cluster.workers[0].do_work()
+        assert cluster.workers[0].bolts[0].outputs.emitted == 1000
+        cluster.run_to_end()
+
+    assert len(sink.tuples) == 50_000
+
+
+def test_the_same_seed_gives_the_same_order_of_everything() -> None:
+    def order(seed: int) -> list[tuple[object, ...]]:
+        topo, sink = there_and_back(50)
+        with LocalCluster(topo, workers=3, seed=seed, settings=WorkerSettings(turn_tuples=2)) as cluster:
+            cluster.run_to_end()
+        return sink.values
+
+    assert order(1) == order(1)
+
+
+def test_tuples_of_one_task_for_another_keep_their_order() -> None:
+    topo, sink = Topology("in-order"), CapturedSink()
+    numbers = topo.spout("numbers", FedSpout([(n,) for n in range(1000)], fields=("n",)))
+    passed = topo.bolt("pass", lambda tup: tup, numbers.to_one(), fields=("n",))
+    topo.bolt("sink", sink, passed.to_one())
+    sized = WorkerSettings(credit_window_bytes=64, inbox_bytes=64, turn_tuples=5, spout_turn_tuples=7)
+    with LocalCluster(topo, workers=3, seed=3, settings=sized) as cluster:
+        cluster.run_to_end()
+
+    assert sink.values == [(n,) for n in range(1000)]
