@@ -1,0 +1,232 @@
+"""The executor's side of control: registers a worker, builds it when told what to run, and keeps its duty cycle going.
+
+    run_worker(ticket)  ->  Register … Admit … Deploy … Ready … Begin … (work) … Ended … Stop  ->  Outcome
+
+One thread does everything, the worker's own: the control socket is looked at between turns.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import platform
+import socket
+import time
+import traceback
+
+import msgspec
+
+from penstock.control.client import ControlClient
+from penstock.control.protocol import (
+    Admit,
+    Begin,
+    Collected,
+    Deploy,
+    Drain,
+    Ended,
+    Fatal,
+    FromController,
+    Left,
+    Peer,
+    PeerChanged,
+    Pulse,
+    Ready,
+    Refuse,
+    Register,
+    Stop,
+    TaskFailure,
+)
+from penstock.control.reporting import report_of
+from penstock.control.ticket import Outcome, Ticket
+from penstock.topology.shipping import from_bytes
+from penstock.transport.links import LinkReceiver
+from penstock.transport.ring import RingReader, RingSettings
+from penstock.version import __version__
+from penstock.worker.arrival import Arrival, Marker
+from penstock.worker.carriers import FrameWay
+from penstock.worker.deployment import Deployment
+from penstock.worker.garbage import GarbageKeeper
+from penstock.worker.peers import way_to
+from penstock.worker.worker import Worker
+
+__all__ = ["run_worker"]
+
+log = logging.getLogger(__name__)
+
+REPORT_EVERY_NS = 500_000_000
+LOOK_AT_CONTROL_EVERY_NS = 1_000_000
+IDLE_AT_MOST_S = 0.02
+MOST_ROWS_PER_MESSAGE = 10_000
+
+
+def run_worker(ticket: Ticket) -> Outcome:
+    """Is worker `ticket.worker` of a run until told to stop. Returns what to tell the driver; raises nothing."""
+    try:
+        with (
+            RingReader.create(RingSettings(capacity_bytes=ticket.settings.inbox_bytes)) as inbox,
+            LinkReceiver(
+                host=ticket.host,
+                ring_address=inbox.address,
+                keys=ticket.keys,
+                high_water_frames=ticket.settings.link_high_water_frames,
+            ) as link,
+            ControlClient(endpoint=ticket.endpoint, server_public=ticket.server_public, keys=ticket.keys) as control,
+        ):
+            return _Agent(ticket, inbox, link.endpoint, control).run()
+    except Exception:  # whatever it is, the driver wants to read it
+        return Outcome(worker=ticket.worker, ok=False, text=traceback.format_exc())
+
+
+class _Agent:
+    def __init__(self, ticket: Ticket, inbox: RingReader, link_endpoint: str, control: ControlClient) -> None:
+        self._ticket = ticket
+        self._inbox = inbox
+        self._link_endpoint = link_endpoint
+        self._control = control
+        self._deployment: Deployment | None = None
+        self._worker: Worker | None = None
+        self._told_ended = False
+        self._outcome: Outcome | None = None
+        self._encode_rows = msgspec.msgpack.Encoder().encode
+
+    def run(self) -> Outcome:
+        self._control.send(
+            Register(
+                run=self._ticket.run,
+                worker=self._ticket.worker,
+                launch=self._ticket.launch,
+                attempt=self._ticket.attempt,
+                node=self._ticket.node,
+                host=socket.gethostname(),
+                pid=os.getpid(),
+                ring_address=self._inbox.address,
+                link_endpoint=self._link_endpoint,
+                penstock_version=__version__,
+                python_version=platform.python_version(),
+            )
+        )
+        garbage = GarbageKeeper(time.monotonic_ns())
+        try:
+            self._cycle(garbage)
+            if self._worker is not None:
+                self._worker.close()
+            self._control.send(Left())
+        except Exception:  # a fault of ours, or of a task's `open`: another process in our place would meet it too
+            trace = traceback.format_exc()
+            self._control.send(Fatal(traceback=trace))
+            self._control.flush()
+            return Outcome(worker=self._ticket.worker, ok=False, text=trace)
+        finally:
+            garbage.close()
+        assert self._outcome is not None
+        return self._outcome
+
+    def _cycle(self, garbage: GarbageKeeper) -> None:
+        look_at_ns = report_at_ns = 0
+        while self._outcome is None:
+            worked = self._worker.do_work() if self._worker is not None else 0
+            now_ns = time.monotonic_ns()
+            if now_ns >= look_at_ns or not worked:
+                look_at_ns = now_ns + LOOK_AT_CONTROL_EVERY_NS
+                for message in self._control.poll():
+                    self._obey(message)
+                if self._control.driver_gone is not None:
+                    self._outcome = Outcome(worker=self._ticket.worker, ok=False, text=self._control.driver_gone)
+            if now_ns >= report_at_ns:
+                report_at_ns = now_ns + REPORT_EVERY_NS
+                self._report()
+            if worked:
+                garbage.busy(now_ns)
+                continue
+            garbage.idle(now_ns)
+            if self._worker is None:
+                self._control.wait(IDLE_AT_MOST_S)
+                continue
+            if self._worker.ended and not self._told_ended:
+                self._told_ended = True
+                self._report()
+                self._control.send(Ended())
+            self._worker.idle(IDLE_AT_MOST_S)
+
+    def _obey(self, message: FromController) -> None:
+        match message:
+            case Admit() | Pulse():
+                pass
+            case Deploy():
+                self._deploy(message)
+            case Begin():
+                self._running.begin()
+            case PeerChanged(peer=peer):
+                self._told_ended = False  # it may have ended tasks to hear of again, and we to say so
+                self._running.meet(peer.worker, self._way_to(peer))
+            case Drain():
+                self._running.drain()
+            case Stop():
+                self._outcome = Outcome(worker=self._ticket.worker, ok=True)
+            case Refuse(reason=reason):
+                self._outcome = Outcome(worker=self._ticket.worker, ok=True, text=f"refused: {reason}")
+
+    @property
+    def _running(self) -> Worker:
+        assert self._worker is not None, "the controller deploys before it begins, drains or changes peers"
+        return self._worker
+
+    def _deploy(self, deploy: Deploy) -> None:
+        peers = {peer.worker: peer for peer in deploy.peers}
+        others = set(deploy.assignment.worker_of.values()) - {self._ticket.worker}
+        ways = {worker: self._way_to(peers[worker]) if worker in peers else None for worker in others}
+        self._deployment = Deployment(
+            worker=self._ticket.worker,
+            topology=from_bytes(deploy.topology),
+            assignment=deploy.assignment,
+            inbox=self._inbox,
+            ways=ways,
+            settings=self._ticket.settings,
+        )
+        self._worker = self._deployment.build()
+        self._mark_ended(deploy)
+        self._control.send(Ready(assignment=deploy.assignment.number))
+
+    def _mark_ended(self, deploy: Deploy) -> None:
+        """We replace a dead worker, and some of its sources had ended before: their end will not be sent again."""
+        component_of = {task.id: task.component for task in deploy.tasks}
+        for bolt in self._running.bolts:
+            for edge in deploy.edges:
+                if edge.target != bolt.component:
+                    continue
+                for task in deploy.ended_tasks:
+                    if component_of[task] == edge.source:
+                        bolt.accept(Arrival(edge=edge.id, source=task, marker=Marker(0, ends=True)))
+
+    def _way_to(self, peer: Peer) -> FrameWay:
+        return way_to(
+            same_node=peer.node == self._ticket.node,
+            ring_address=peer.ring_address,
+            link_endpoint=peer.link_endpoint,
+            keys=self._ticket.keys,
+            settings=self._ticket.settings,
+        )
+
+    def _report(self) -> None:
+        if self._worker is None or self._deployment is None:
+            return
+        self._control.send(report_of(self._worker))
+        for failure, more in self._deployment.failures.take_fresh():
+            self._control.send(
+                TaskFailure(
+                    component=failure.component,
+                    task=failure.task,
+                    kind=failure.kind,
+                    message=f"{failure.message} (on {failure.culprit})" if failure.culprit else failure.message,
+                    traceback=failure.trace,
+                    count=more,
+                )
+            )
+        for bolt in self._worker.bolts:
+            if hasattr(bolt.logic, "drain_collected"):
+                rows = bolt.logic.drain_collected()
+                for start in range(0, len(rows), MOST_ROWS_PER_MESSAGE):
+                    chunk = rows[start : start + MOST_ROWS_PER_MESSAGE]
+                    self._control.send(
+                        Collected(component=bolt.component, count=len(chunk), rows=self._encode_rows(chunk))
+                    )

@@ -1,0 +1,259 @@
+"""The controller: hears events, decides, and says what is to be done. No sockets, no clock, no Spark.
+
+    controller = Controller(plan, settings)
+    for instruction in controller.handle(Launch(), now_s):
+        ...
+
+It is the same object that the driver's server thread, the in-process cluster of the test kit and the tests drive.
+What it decides is in the parts: membership (who takes part), lifecycle (how far the run is), recovery (who is lost).
+"""
+
+from __future__ import annotations
+
+from penstock.control.aggregation import Aggregation
+from penstock.control.collection import Collection
+from penstock.control.events import Arrived, Event, HostEnded, HostFailed, Launch, Severed
+from penstock.control.failures import FailureLog
+from penstock.control.instructions import Fail, Finish, Instruction, RunSummary, SendTo
+from penstock.control.lifecycle import Lifecycle
+from penstock.control.membership import Member, Membership, Seat
+from penstock.control.metrics import RunMetrics
+from penstock.control.notices import Notices
+from penstock.control.protocol import (
+    Answer,
+    AskDrain,
+    AskMetrics,
+    AskStatus,
+    AskStop,
+    Collected,
+    Done,
+    Ended,
+    Fatal,
+    FromWorker,
+    Heartbeat,
+    Left,
+    MetricsAnswer,
+    NotNow,
+    Pulse,
+    Question,
+    Ready,
+    Refuse,
+    Register,
+    Report,
+    StatusAnswer,
+    TaskFailure,
+)
+from penstock.control.recovery import Recovery
+from penstock.control.settings import ControlSettings, RunPlan
+from penstock.control.status import Phase, RunStatus, WorkerState, WorkerStatus
+from penstock.errors import RunError, StartError
+
+__all__ = ["Controller"]
+
+
+class Controller:
+    """Decides for one run. Times are seconds of any clock that never goes back."""
+
+    def __init__(self, plan: RunPlan, settings: ControlSettings) -> None:
+        self._plan = plan
+        self._out: list[Instruction] = []
+        self._told_the_end = False
+        self._notices = Notices()
+        self._failures = FailureLog()
+        self._collection = Collection(settings)
+        self._aggregation = Aggregation(plan.tasks, plan.edges, self._failures)
+        self._membership = Membership(run=plan.run, workers=settings.workers)
+        self._lifecycle = Lifecycle(plan, settings, self._membership, self._notices, self._out)
+        self._recovery = Recovery(settings, self._membership, self._lifecycle, self._notices, self._out)
+
+    @property
+    def phase(self) -> Phase:
+        """How far the run is."""
+        return self._lifecycle.phase
+
+    def handle(self, event: Event, now_s: float) -> list[Instruction]:
+        """Takes in what happened, and returns what is to be done about it, in this order."""
+        if isinstance(event, Arrived):
+            self._arrived(event.connection, event.message, now_s)
+        elif isinstance(event, Severed):
+            self._severed(event, now_s)
+        elif isinstance(event, HostEnded):
+            self._recovery.host_ended(event, now_s)
+        elif isinstance(event, HostFailed):
+            self._lifecycle.fail(RunError(f"no worker can be started any more: {event.error}"), now_s)
+        elif isinstance(event, Launch):
+            self._lifecycle.launch(now_s)
+        else:
+            self._recovery.watch(now_s)
+        self._lifecycle.advance(now_s)
+        self._tell_the_end(now_s)
+        decided = self._out.copy()
+        self._out.clear()
+        return decided
+
+    # ---- messages
+
+    def _arrived(self, connection: bytes, message: FromWorker | Question, now_s: float) -> None:
+        if isinstance(message, AskStatus | AskMetrics | AskDrain | AskStop):
+            self._out.append(SendTo(connection=connection, message=self._answer(message, now_s)))
+            return
+        member = self._membership.heard(connection, now_s)
+        if isinstance(message, Register):
+            if member is None:
+                self._register(connection, message, now_s)
+        elif member is None:
+            # Its last word needs no answer, and nobody may be there to hear it.
+            if not isinstance(message, Left):
+                reason = "you are not, or no longer, a worker of this run"
+                self._out.append(SendTo(connection=connection, message=Refuse(reason=reason)))
+        else:
+            self._heard(member, message, now_s)
+
+    def _register(self, connection: bytes, message: Register, now_s: float) -> None:
+        objection = self._membership.objection(message) or self._lateness() or self._version_objection(message, now_s)
+        if objection is None:
+            self._make_room(message.worker, now_s)
+            objection = self._lateness()  # that loss may have been one too many
+        if objection is None:
+            self._lifecycle.joined(self._membership.admit(connection, message, now_s), now_s)
+        else:
+            self._notices.add(f"refused worker {message.worker} on {message.host} (pid {message.pid}): {objection}")
+            self._out.append(SendTo(connection=connection, message=Refuse(reason=objection)))
+
+    def _make_room(self, worker: int, now_s: float) -> None:
+        replaced = self._membership.vacate(worker, now_s)
+        if replaced is not None:
+            self._lifecycle.send(replaced, Refuse(reason=f"a newer attempt is worker {worker} now"))
+            self._recovery.lost(replaced, "a newer attempt took its place", now_s)
+
+    def _lateness(self) -> str | None:
+        """Why nobody is admitted any more; None as long as workers are needed."""
+        return None if self.phase.needs_workers else f"the run is {self.phase}"
+
+    def _version_objection(self, message: Register, now_s: float) -> str | None:
+        """What is wrong with a worker's versions, which would be wrong with every other too: the run fails."""
+        place = f"worker {message.worker} on {message.host}"
+        text = None
+        if message.penstock_version != self._plan.penstock_version:
+            text = f"{place} has Penstock {message.penstock_version}, and the driver {self._plan.penstock_version}"
+        elif _minor(message.python_version) != _minor(self._plan.python_version):
+            text = f"{place} has Python {message.python_version}, and the driver {self._plan.python_version}"
+        if text is not None:
+            self._lifecycle.fail(StartError(text), now_s)
+        return text
+
+    def _heard(self, member: Member, message: FromWorker, now_s: float) -> None:
+        if isinstance(message, Heartbeat):
+            self._lifecycle.send(member, Pulse())
+        elif isinstance(message, Report):
+            try:
+                self._aggregation.report(member.worker, member.generation, message, now_s)
+            except ValueError as error:
+                self._notices.add(f"a report of {member.place} cannot be read: {error}")
+        elif isinstance(message, Ready):
+            self._lifecycle.ready(member, message.assignment)
+        elif isinstance(message, TaskFailure):
+            self._failures.add(message)
+        elif isinstance(message, Collected):
+            try:
+                self._collection.add(message)
+            except RunError as error:
+                self._lifecycle.fail(error, now_s)
+        elif isinstance(message, Ended):
+            self._lifecycle.ended(member)
+        elif isinstance(message, Fatal):
+            self._fatal(member, message, now_s)
+        elif isinstance(message, Left):
+            self._left(member, message.reason, now_s)
+
+    def _fatal(self, member: Member, message: Fatal, now_s: float) -> None:
+        early = self.phase in (Phase.STARTING, Phase.DEPLOYING)
+        text = f"{member.place} cannot {'start' if early else 'go on'}:\n{message.traceback}"
+        self._lifecycle.fail((StartError if early else RunError)(text), now_s)
+
+    def _left(self, member: Member, reason: str, now_s: float) -> None:
+        self._membership.vacate(member.worker, now_s)
+        if self._is_missed(member):
+            self._recovery.lost(member, f"it left: {reason or 'without a reason'}", now_s)
+
+    def _severed(self, event: Severed, now_s: float) -> None:
+        member = self._membership.heard(event.connection, now_s)
+        if member is None:
+            self._notices.add(f"a connection was cut off: {event.reason}")
+            self._out.append(SendTo(connection=event.connection, message=Refuse(reason=event.reason)))
+        elif self._is_missed(member):
+            self._recovery.forced_out(member, event.reason, now_s)
+        else:
+            self._lifecycle.force_out(member.worker, now_s)
+
+    def _is_missed(self, member: Member) -> bool:
+        """Whether the run needs somebody on this member's seat."""
+        return self.phase.needs_workers and not self._membership.seats[member.worker].ended
+
+    # ---- questions and answers
+
+    def _answer(self, question: Question, now_s: float) -> Answer:
+        if isinstance(question, AskStatus):
+            return StatusAnswer(status=self.status(now_s))
+        if isinstance(question, AskMetrics):
+            return MetricsAnswer(metrics=self.metrics(now_s))
+        if self.phase.is_over:
+            return NotNow(reason=f"run {self._plan.run!r} has {self.phase} already")
+        if isinstance(question, AskDrain):
+            self._lifecycle.drain(now_s)
+        else:
+            self._lifecycle.stop(now_s)
+        return Done()
+
+    def status(self, now_s: float) -> RunStatus:
+        """How far the run is and who takes part."""
+        seats = self._membership.seats.values()
+        return RunStatus(
+            run=self._plan.run,
+            topology=self._plan.topology,
+            phase=self.phase,
+            run_s=self._lifecycle.run_s(now_s),
+            scheduler=self._plan.scheduler.name,
+            assignment=None if self._lifecycle.assignment is None else self._lifecycle.assignment.number,
+            workers=tuple(self._worker_status(seat, now_s) for seat in seats),
+            restarts=sum(max(0, seat.generation - 1) for seat in seats),
+            notices=self._notices.all(),
+            error=None if self._lifecycle.error is None else str(self._lifecycle.error),
+        )
+
+    def _worker_status(self, seat: Seat, now_s: float) -> WorkerStatus:
+        member, assignment = seat.member, self._lifecycle.assignment
+        state: WorkerState
+        if member is not None:
+            state = "silent" if member.silent else member.stage
+        else:
+            state = "left" if self.phase.is_over or seat.ended else "awaited"
+        return WorkerStatus(
+            worker=seat.worker,
+            state=state,
+            generation=seat.generation,
+            host=member.about.host if member else None,
+            pid=member.about.pid if member else None,
+            node=member.about.node if member else None,
+            tasks=assignment.tasks_on(seat.worker) if assignment else (),
+            silent_s=now_s - member.heard_at_s if member else None,
+        )
+
+    def metrics(self, now_s: float) -> RunMetrics:
+        """All counts."""
+        assignment = self._lifecycle.assignment
+        worker_of = {} if assignment is None else assignment.worker_of
+        return self._aggregation.metrics(now_s, run_s=self._lifecycle.run_s(now_s), worker_of=worker_of)
+
+    def _tell_the_end(self, now_s: float) -> None:
+        if not self.phase.is_over or self._told_the_end:
+            return
+        self._told_the_end = True
+        summary = RunSummary(status=self.status(now_s), metrics=self.metrics(now_s), collected=self._collection.all())
+        error = self._lifecycle.error
+        self._out.append(Finish(summary=summary) if error is None else Fail(error=error, summary=summary))
+
+
+def _minor(version: str) -> tuple[str, ...]:
+    """The part of a Python version that decides whether pickled code can be read."""
+    return tuple(version.split(".")[:2])

@@ -1,0 +1,49 @@
+"""What the controller hears."""
+
+from __future__ import annotations
+
+import msgspec
+
+from penstock.control.protocol import FromWorker, Question
+
+__all__ = ["Arrived", "Event", "HostEnded", "HostFailed", "Launch", "Severed", "Tick"]
+
+
+class Launch(msgspec.Struct, frozen=True, kw_only=True):
+    """The first event of a run: start the workers."""
+
+
+class Arrived(msgspec.Struct, frozen=True, kw_only=True):
+    """A message came. `connection` names its sender for as long as the sender lives, and is how to answer it."""
+
+    connection: bytes
+    message: FromWorker | Question
+
+
+class Severed(msgspec.Struct, frozen=True, kw_only=True):
+    """What came, or comes, over this connection cannot be relied on any more."""
+
+    connection: bytes
+    reason: str
+
+
+class HostEnded(msgspec.Struct, frozen=True, kw_only=True):
+    """The host's job for a launch of a worker is over: no process of that launch is left, and none will come."""
+
+    worker: int
+    launch: int
+    error: str | None = None
+    """What the job failed with, remote traceback included; None if it returned."""
+
+
+class HostFailed(msgspec.Struct, frozen=True, kw_only=True):
+    """The host can start no worker any more: the Spark session is gone."""
+
+    error: str
+
+
+class Tick(msgspec.Struct, frozen=True, kw_only=True):
+    """Time has passed. Whoever drives a controller sends one several times a second."""
+
+
+Event = Launch | Arrived | Severed | HostEnded | HostFailed | Tick

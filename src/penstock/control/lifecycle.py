@@ -1,0 +1,237 @@
+"""How far a run is, and what makes it go on.
+
+    STARTING ──all came, or enough and no more come──► DEPLOYING ──all ready──► RUNNING ──drain──► DRAINING
+        │                                                  │                       │                  │
+        └────────────── stop, or a failure ────────────────┴───────────────────────┴─────all ended────┤
+                                                                                                      ▼
+                                              ENDED or FAILED ◄──all have left, or time is up──  STOPPING
+
+Events only note what is so; `advance` looks at what is so and decides. So no order of events can be forgotten.
+"""
+
+from __future__ import annotations
+
+import math
+import traceback
+
+from penstock.control.instructions import Instruction, SendTo, StartWorker, StopWorker
+from penstock.control.membership import Member, Membership
+from penstock.control.notices import Notices
+from penstock.control.protocol import Admit, Begin, Deploy, Drain, FromController, PeerChanged, Refuse, Stop
+from penstock.control.settings import ControlSettings, RunPlan
+from penstock.control.status import Phase
+from penstock.errors import PenstockError, RunError, StartError
+from penstock.plan.assignment import Assignment
+from penstock.plan.cluster import WorkerSlot
+from penstock.plan.schedulers.base import PlanRequest, checked_plan
+
+__all__ = ["Lifecycle"]
+
+
+class Lifecycle:
+    """The phase of a run, and the transitions between phases."""
+
+    def __init__(
+        self,
+        plan: RunPlan,
+        settings: ControlSettings,
+        membership: Membership,
+        notices: Notices,
+        out: list[Instruction],
+    ) -> None:
+        self._plan = plan
+        self._settings = settings
+        self._membership = membership
+        self._notices = notices
+        self._out = out
+        self.phase = Phase.STARTING
+        self.assignment: Assignment | None = None
+        self.error: RunError | None = None
+        self.began_at_s: float | None = None
+        self.over_at_s: float | None = None
+        self._progress_at_s = math.inf  # before the launch, nobody is late
+        self._stopping_at_s = 0.0
+
+    def run_s(self, now_s: float) -> float:
+        """How long tuples have been able to flow, or could until the end."""
+        if self.began_at_s is None:
+            return 0.0
+        return (now_s if self.over_at_s is None else self.over_at_s) - self.began_at_s
+
+    # ---- what happens
+
+    def launch(self, now_s: float) -> None:
+        """Starts the workers."""
+        self._progress_at_s = now_s
+        for worker in self._membership.seats:
+            self._out.append(StartWorker(worker=worker, launch=self._membership.launched(worker)))
+
+    def joined(self, member: Member, now_s: float) -> None:
+        """A process was seated: it is told so, and what to run if that is known; the others are told of it."""
+        self.send(member, Admit(generation=member.generation))
+        if self.phase is Phase.STARTING:
+            self._progress_at_s = now_s
+        else:
+            self._deploy(member, now_s)
+            for other in self._membership.members():
+                if other is not member:
+                    self.send(other, PeerChanged(peer=member.peer))
+
+    def ready(self, member: Member, assignment: int) -> None:
+        """A member has opened its tasks. Only before the first Begin does it wait for the others."""
+        if member.stage != "deployed" or self.assignment is None or assignment != self.assignment.number:
+            return
+        member.stage = "ready"
+        if self.phase in (Phase.RUNNING, Phase.DRAINING):
+            self._begin(member)
+
+    def ended(self, member: Member) -> None:
+        """All tasks of a member are over."""
+        if member.stage == "begun":
+            member.stage = "ended"
+            self._membership.seats[member.worker].ended = True
+
+    def drain(self, now_s: float) -> None:
+        """Ends in good order. Where nothing flows yet there is nothing to finish."""
+        if self.phase is Phase.RUNNING:
+            self.phase = Phase.DRAINING
+            for member in self._membership.members():
+                if member.stage == "begun":
+                    self.send(member, Drain())
+        elif self.phase in (Phase.STARTING, Phase.DEPLOYING):
+            self.stop(now_s)
+
+    def fail(self, error: RunError, now_s: float) -> None:
+        """Ends with an error. What goes wrong while a run ends anyway is only noted."""
+        if self.phase is Phase.STOPPING or self.phase.is_over:
+            self._notices.add(str(error))
+            return
+        self.error = error
+        self.stop(now_s)
+
+    def stop(self, now_s: float) -> None:
+        """Tells everybody to leave; those who cannot hear are ended by force."""
+        if self.phase is Phase.STOPPING or self.phase.is_over:
+            return
+        self.phase = Phase.STOPPING
+        self._stopping_at_s = now_s
+        for seat in self._membership.seats.values():
+            if seat.member is not None and not seat.member.silent:
+                self.send(seat.member, Stop())
+            else:
+                self.force_out(seat.worker, now_s)
+
+    # ---- what follows
+
+    def advance(self, now_s: float) -> None:
+        """Goes on to the next phase as often as what is so allows."""
+        before = None
+        while before is not self.phase:
+            before = self.phase
+            if self.phase is Phase.STARTING:
+                self._advance_starting(now_s)
+            elif self.phase is Phase.DEPLOYING:
+                self._advance_deploying(now_s)
+            elif self.phase in (Phase.RUNNING, Phase.DRAINING):
+                if all(seat.ended for seat in self._membership.seats.values()):
+                    self.stop(now_s)
+            elif self.phase is Phase.STOPPING:
+                self._advance_stopping(now_s)
+
+    def _advance_starting(self, now_s: float) -> None:
+        there = [member.worker for member in self._membership.members() if not member.silent]
+        missing = sorted(self._membership.seats.keys() - set(there))
+        if missing:
+            if now_s - self._progress_at_s < self._settings.start_timeout_s:
+                return
+            if len(there) < self._settings.fewest_workers:
+                self.fail(StartError(self._too_few(there)), now_s)
+                return
+            self._notices.add(f"goes on with {len(there)} of {self._settings.workers} workers: no more came")
+            for worker in missing:
+                self.force_out(worker, now_s)
+                self._membership.release(worker, now_s)
+        self._assign(now_s)
+
+    def _too_few(self, there: list[int]) -> str:
+        settings = self._settings
+        enough = f", at least {settings.fewest_workers}" if settings.fewest_workers < settings.workers else ""
+        text = (
+            f"run {self._plan.run!r} of topology {self._plan.topology!r} did not start: {len(there)} of "
+            f"{settings.workers} workers came (wanted {settings.workers}{enough}), and no other within "
+            f"{settings.start_timeout_s:g} s; the cluster may have too few free slots"
+        )
+        return "\n".join([text, *self._notices.all()])
+
+    def _assign(self, now_s: float) -> None:
+        members = self._membership.members()
+        slots = tuple(WorkerSlot(worker=member.worker, node=member.about.node) for member in members)
+        request = PlanRequest(tasks=self._plan.tasks, edges=self._plan.edges, slots=slots)
+        try:
+            self.assignment = checked_plan(self._plan.scheduler, request)
+        except PenstockError as error:
+            self.fail(StartError(str(error)), now_s)
+        except Exception:  # the scheduler may be the user's own, and the thread that we run in must live
+            text = f"scheduler {self._plan.scheduler.name!r} raised while it planned:\n{traceback.format_exc()}"
+            self.fail(StartError(text), now_s)
+        else:
+            self.phase = Phase.DEPLOYING
+            for member in members:
+                self._deploy(member, now_s)
+
+    def _deploy(self, member: Member, now_s: float) -> None:
+        assert self.assignment is not None
+        over = {seat.worker for seat in self._membership.seats.values() if seat.ended}
+        member.stage = "deployed"
+        member.deployed_at_s = now_s
+        deploy = Deploy(
+            topology=self._plan.blob,
+            tasks=self._plan.tasks,
+            edges=self._plan.edges,
+            assignment=self.assignment,
+            peers=tuple(other.peer for other in self._membership.members()),
+            ended_tasks=tuple(task for task, worker in self.assignment.worker_of.items() if worker in over),
+        )
+        self.send(member, deploy)
+
+    def _advance_deploying(self, now_s: float) -> None:
+        # A silent member that was ready may be dead: better to begin when it spoke again, or was replaced.
+        if all(
+            seat.member is not None and seat.member.stage == "ready" and not seat.member.silent
+            for seat in self._membership.seats.values()
+        ):
+            self.phase = Phase.RUNNING
+            self.began_at_s = now_s
+            for member in self._membership.members():
+                self._begin(member)
+
+    def _begin(self, member: Member) -> None:
+        member.stage = "begun"
+        self.send(member, Begin())
+        if self.phase is Phase.DRAINING:
+            self.send(member, Drain())
+
+    def _advance_stopping(self, now_s: float) -> None:
+        if now_s - self._stopping_at_s >= self._settings.stop_timeout_s:
+            for member in self._membership.members():
+                self._notices.add(f"{member.place} did not leave and was ended by force")
+                self.force_out(member.worker, now_s)
+        if not self._membership.members():
+            self.phase = Phase.ENDED if self.error is None else Phase.FAILED
+            self.over_at_s = now_s
+
+    # ---- means
+
+    def force_out(self, worker: int, now_s: float) -> None:
+        """Fences a worker's process, tells it so in case it hears, and has the host end it."""
+        seat = self._membership.seats[worker]
+        member = self._membership.vacate(worker, now_s)
+        if member is not None:
+            self.send(member, Refuse(reason=f"worker {worker} was given up: {seat.trouble or 'the run is over'}"))
+        if seat.hosted and not seat.stop_asked:
+            seat.stop_asked = True
+            self._out.append(StopWorker(worker=worker, launch=seat.launch))
+
+    def send(self, member: Member, message: FromController) -> None:
+        """Has a message sent to a member."""
+        self._out.append(SendTo(connection=member.connection, message=message))

@@ -1,0 +1,151 @@
+"""Who takes part: one seat for each worker number, and at most one process on it.
+
+A process is known by (worker, launch, attempt). Attempts on a seat are admitted in strictly rising order, so:
+
+- a late duplicate of an older attempt is refused, even if the seat is empty;
+- a newer attempt takes the seat, and what the older one still says comes from a stranger;
+- what a stranger says, other than registering, is answered with Refuse.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from penstock.control.protocol import Peer, Register
+
+__all__ = ["Member", "Membership", "Seat"]
+
+Stage = Literal["admitted", "deployed", "ready", "begun", "ended"]
+
+
+class Member(msgspec.Struct, kw_only=True):
+    """A process that was admitted as a worker."""
+
+    connection: bytes
+    worker: int
+    generation: int
+    about: Register
+    stage: Stage = "admitted"
+    heard_at_s: float
+    deployed_at_s: float | None = None
+    silent: bool = False
+
+    @property
+    def place(self) -> str:
+        """Where it runs, for people."""
+        return f"worker {self.worker} on {self.about.host} (pid {self.about.pid}, generation {self.generation})"
+
+    @property
+    def peer(self) -> Peer:
+        """How the other workers reach it."""
+        return Peer(
+            worker=self.worker,
+            generation=self.generation,
+            node=self.about.node,
+            ring_address=self.about.ring_address,
+            link_endpoint=self.about.link_endpoint,
+        )
+
+
+class Seat(msgspec.Struct, kw_only=True):
+    """A worker number and its story: who sits there, and who sat there before."""
+
+    worker: int
+    member: Member | None = None
+    generation: int = 0
+    launch: int = 0
+    """0: the host was not asked for this worker yet."""
+    hosted: bool = False
+    """Whether the host's job of this launch may still be there."""
+    stop_asked: bool = False
+    """Whether the host was told to end that job."""
+    newest_attempt: int | None = None
+    """Of those admitted in this launch."""
+    ended: bool = False
+    """Its tasks are over: whoever sat there is not needed any more, and nobody else will be."""
+    empty_since_s: float = 0.0
+    losses_s: list[float] = msgspec.field(default_factory=list)
+    trouble: str | None = None
+    """Why it was last lost."""
+
+    def objection(self, message: Register) -> str | None:
+        """Why this process may not sit here; None if it may."""
+        me = f"worker {self.worker}"
+        if self.ended:
+            return f"the tasks of {me} have ended"
+        if message.launch != self.launch:
+            return f"{me} was launched {self.launch} times, and this is launch {message.launch}"
+        if self.newest_attempt is not None and message.attempt <= self.newest_attempt:
+            return f"attempt {self.newest_attempt} of {me} was admitted already, and this is attempt {message.attempt}"
+        return None
+
+
+class Membership:
+    """All seats of a run."""
+
+    def __init__(self, *, run: str, workers: int) -> None:
+        self._run = run
+        self.seats: dict[int, Seat] = {worker: Seat(worker=worker) for worker in range(workers)}
+        self._by_connection: dict[bytes, Member] = {}
+
+    def objection(self, message: Register) -> str | None:
+        """Why this process may not take part; None if it may."""
+        if message.run != self._run:
+            return f"this is run {self._run!r}, and not {message.run!r}"
+        if message.worker not in self.seats:
+            return f"this run has no worker {message.worker}"
+        return self.seats[message.worker].objection(message)
+
+    def admit(self, connection: bytes, message: Register, now_s: float) -> Member:
+        """Puts a process to whom there is no objection on its seat, which is empty."""
+        seat = self.seats[message.worker]
+        assert seat.member is None, f"{seat.member.place} sits there"
+        seat.generation += 1
+        seat.newest_attempt = message.attempt
+        seat.member = Member(
+            connection=connection,
+            worker=seat.worker,
+            generation=seat.generation,
+            about=message,
+            heard_at_s=now_s,
+        )
+        self._by_connection[connection] = seat.member
+        return seat.member
+
+    def heard(self, connection: bytes, now_s: float) -> Member | None:
+        """The member behind a connection, which is alive as we hear; None if it is a stranger's."""
+        member = self._by_connection.get(connection)
+        if member is not None:
+            member.heard_at_s = now_s
+            member.silent = False
+        return member
+
+    def vacate(self, worker: int, now_s: float) -> Member | None:
+        """Takes the process off its seat, and returns it. From now on it is a stranger."""
+        seat = self.seats[worker]
+        member, seat.member = seat.member, None
+        if member is not None:
+            del self._by_connection[member.connection]
+            seat.empty_since_s = now_s
+        return member
+
+    def release(self, worker: int, now_s: float) -> Member | None:
+        """Removes a seat for good, and returns who sat there."""
+        member = self.vacate(worker, now_s)
+        del self.seats[worker]
+        return member
+
+    def launched(self, worker: int) -> int:
+        """Counts another launch of a worker, and returns its number."""
+        seat = self.seats[worker]
+        seat.launch += 1
+        seat.hosted = True
+        seat.stop_asked = False
+        seat.newest_attempt = None
+        return seat.launch
+
+    def members(self) -> list[Member]:
+        """All who sit, by worker number."""
+        return [seat.member for seat in self.seats.values() if seat.member is not None]

@@ -1,0 +1,140 @@
+"""Metrics as workers report them, and as the controller sums them up for people."""
+
+from __future__ import annotations
+
+import msgspec
+
+from penstock.plan.shape import ComponentKind
+
+__all__ = [
+    "ComponentMetrics",
+    "EdgeMetrics",
+    "FailureMetrics",
+    "Latency",
+    "PairCounts",
+    "RunMetrics",
+    "TaskCounts",
+    "TaskMetrics",
+]
+
+
+class TaskCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """What one task has done since its worker began, and what waits for it now."""
+
+    task: int
+    processed: int = 0
+    """Tuples that it took in, those that failed included. For a spout: calls of `next` that gave something."""
+    emitted: int = 0
+    failed: int = 0
+    busy_ns: int = 0
+    backlog: int = 0
+    """Tuples that wait for it now."""
+
+
+class PairCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """What one task has sent to another over one edge since its worker began. Counted by the sender."""
+
+    edge: int
+    source: int
+    target: int
+    tuples: int = 0
+    bytes: int = 0
+    """0 for tuples that were passed by reference, within a worker."""
+
+
+class Latency(msgspec.Struct, frozen=True, kw_only=True):
+    """A latency histogram in a few numbers."""
+
+    count: int
+    mean_ns: float
+    p50_ns: int
+    p99_ns: int
+    max_ns: int
+
+
+class TaskMetrics(msgspec.Struct, frozen=True, kw_only=True):
+    """One task: where it runs, and what it did in all its lives together."""
+
+    task: int
+    component: str
+    index: int
+    worker: int | None
+    """None before there is an assignment."""
+    processed: int
+    emitted: int
+    failed: int
+    busy_ns: int
+    backlog: int
+    processed_per_s: float
+    emitted_per_s: float
+    busy_share: float
+    """Which part of the time between the last two reports it was at work."""
+
+
+class ComponentMetrics(msgspec.Struct, frozen=True, kw_only=True):
+    """One component: the sum of its tasks."""
+
+    name: str
+    kind: ComponentKind
+    tasks: int
+    processed: int
+    emitted: int
+    failed: int
+    backlog: int
+    processed_per_s: float
+    emitted_per_s: float
+    busy_share: float
+    """The mean of its tasks'."""
+    busiest_share: float
+    """That of its busiest task."""
+    latency: Latency | None
+    """From the spout to the end of its own work on a tuple, lately; None if nobody measured it."""
+
+
+class EdgeMetrics(msgspec.Struct, frozen=True, kw_only=True):
+    """One edge: the sum of its pairs of tasks."""
+
+    edge: int
+    source: str
+    stream: str
+    target: str
+    tuples: int
+    bytes: int
+    tuples_per_s: float
+    bytes_per_s: float
+    hop: Latency | None
+    """From one task's emission to the next one's hands, lately; None if nobody measured it."""
+
+
+class FailureMetrics(msgspec.Struct, frozen=True, kw_only=True):
+    """One kind of exception in user code: how often, and what the first one looked like."""
+
+    component: str
+    kind: str
+    count: int
+    message: str
+    traceback: str
+    task: int
+    """The task that met it first."""
+
+
+class RunMetrics(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that is counted in a run."""
+
+    run_s: float
+    """Seconds since the run began to process; 0 before."""
+    components: tuple[ComponentMetrics, ...]
+    tasks: tuple[TaskMetrics, ...]
+    edges: tuple[EdgeMetrics, ...]
+    end_to_end: Latency | None
+    """From the spout to the end of the work of components that nobody reads, since the run began."""
+    end_to_end_histogram: bytes | None
+    """The whole of it, for penstock._native.Histogram.from_bytes."""
+    lost: int
+    """Tuples that workers know they could not deliver."""
+    unaccounted: int
+    """Tuples sent to tasks that have not processed them: on their way, in a backlog, or gone with a dead worker.
+
+    When a run has ended in good order, these are the lost ones. While it runs, most are just on their way.
+    """
+    failures: tuple[FailureMetrics, ...]

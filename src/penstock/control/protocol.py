@@ -1,0 +1,255 @@
+"""What driver, workers and the command line say to each other: frozen structs, and nothing that runs.
+
+The topology blob inside `Deploy` is bytes to everybody but the worker that opens it. How messages look on the wire is
+in codec.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import msgspec
+
+from penstock.control.metrics import PairCounts, RunMetrics, TaskCounts
+from penstock.control.status import RunStatus
+from penstock.plan.assignment import Assignment
+from penstock.plan.edges import Edge
+from penstock.plan.tasks import Task
+
+__all__ = [
+    "Admit",
+    "Answer",
+    "AskDrain",
+    "AskMetrics",
+    "AskStatus",
+    "AskStop",
+    "Begin",
+    "Collected",
+    "Deploy",
+    "Done",
+    "Drain",
+    "Ended",
+    "Fatal",
+    "FromController",
+    "FromWorker",
+    "Heartbeat",
+    "Left",
+    "Message",
+    "MetricsAnswer",
+    "NotNow",
+    "Peer",
+    "PeerChanged",
+    "Pulse",
+    "Question",
+    "Ready",
+    "Refuse",
+    "Register",
+    "Report",
+    "StatusAnswer",
+    "Stop",
+    "TaskFailure",
+]
+
+
+class Message(msgspec.Struct, frozen=True, kw_only=True, tag=True, tag_field="type"):
+    """The base of all messages."""
+
+    counts: ClassVar[bool] = True
+    """Whether its loss matters: see numbering."""
+
+
+# ---- worker -> controller
+
+
+class Register(Message, frozen=True, kw_only=True):
+    """The first word of a worker: who it is, and where it can be reached. Its ring and link are open by now."""
+
+    run: str
+    worker: int
+    launch: int
+    """Which start of this worker by the host, as the ticket says."""
+    attempt: int
+    """Which attempt within that launch: higher is newer, and no two share one. Spark's task attempt id."""
+    node: str
+    host: str
+    pid: int
+    ring_address: str
+    link_endpoint: str
+    penstock_version: str
+    python_version: str
+
+
+class Heartbeat(Message, frozen=True, kw_only=True):
+    """I am alive. Answered with a Pulse."""
+
+    counts: ClassVar[bool] = False
+
+
+class Ready(Message, frozen=True, kw_only=True):
+    """The tasks of this assignment are open and its routes are made."""
+
+    assignment: int
+
+
+class Report(Message, frozen=True, kw_only=True):
+    """What a worker counted. Counts are totals since it began; histograms hold what came since the last report."""
+
+    counts: ClassVar[bool] = False
+
+    at_ns: int
+    """The worker's own monotonic clock: only differences mean something."""
+    tasks: tuple[TaskCounts, ...] = ()
+    pairs: tuple[PairCounts, ...] = ()
+    lost: int = 0
+    """Tuples that could not be delivered, since the worker began."""
+    latency: dict[str, bytes] = msgspec.field(default_factory=dict)
+    """By component: from the spout to the end of this component's work, a penstock._native.Histogram."""
+    hops: dict[int, bytes] = msgspec.field(default_factory=dict)
+    """By edge: from emission to the hands of the next task."""
+
+
+class TaskFailure(Message, frozen=True, kw_only=True):
+    """User code raised. Sent at the first of a kind, and then now and then with how many more there were."""
+
+    component: str
+    task: int
+    kind: str
+    """What is counted together: the exception's type and where it was raised."""
+    message: str
+    traceback: str
+    count: int = 1
+    """How many since this worker last told of this kind."""
+
+
+class Collected(Message, frozen=True, kw_only=True):
+    """Rows that a Collect sink received: one msgpack array of rows, as the sink's worker wrote it."""
+
+    component: str
+    count: int
+    rows: bytes
+
+
+class Ended(Message, frozen=True, kw_only=True):
+    """All tasks of this worker have ended and everything they emitted was delivered. It stays until told to stop."""
+
+
+class Fatal(Message, frozen=True, kw_only=True):
+    """This worker cannot go on, and neither could another in its place: the run fails with this traceback."""
+
+    traceback: str
+
+
+class Left(Message, frozen=True, kw_only=True):
+    """The last word of a worker."""
+
+    reason: str = ""
+
+
+# ---- controller -> worker
+
+
+class Peer(msgspec.Struct, frozen=True, kw_only=True):
+    """Another worker and how to reach it: by its ring from the same node, by its link from elsewhere."""
+
+    worker: int
+    generation: int
+    node: str
+    ring_address: str
+    link_endpoint: str
+
+
+class Admit(Message, frozen=True, kw_only=True):
+    """You are the one who is this worker from now on."""
+
+    generation: int
+    """Counts the processes that have been this worker, from 1."""
+
+
+class Refuse(Message, frozen=True, kw_only=True):
+    """You are not, or no longer, this worker: exit at once and touch nothing."""
+
+    reason: str
+
+
+class Deploy(Message, frozen=True, kw_only=True):
+    """What to run, and with whom."""
+
+    topology: bytes
+    tasks: tuple[Task, ...]
+    edges: tuple[Edge, ...]
+    assignment: Assignment
+    peers: tuple[Peer, ...]
+    """All workers, the receiver included. One that is just being restarted may be missing: PeerChanged follows."""
+    ended_tasks: tuple[int, ...] = ()
+    """Tasks whose worker has ended for good: their end-of-stream will not come, it has been."""
+
+
+class PeerChanged(Message, frozen=True, kw_only=True):
+    """A worker is another process now; what was sent to the old one is gone."""
+
+    peer: Peer
+
+
+class Begin(Message, frozen=True, kw_only=True):
+    """All are ready (or, after a restart, you are): spouts may emit."""
+
+
+class Drain(Message, frozen=True, kw_only=True):
+    """Spouts end; what is under way is finished. Ends with Ended."""
+
+
+class Stop(Message, frozen=True, kw_only=True):
+    """Leave now, whatever is under way."""
+
+
+class Pulse(Message, frozen=True, kw_only=True):
+    """The driver is alive: the answer to a heartbeat."""
+
+    counts: ClassVar[bool] = False
+
+
+# ---- command line and handle -> controller, and the answers
+
+
+class AskStatus(Message, frozen=True, kw_only=True):
+    """Who takes part and how far the run is."""
+
+
+class AskMetrics(Message, frozen=True, kw_only=True):
+    """All counts."""
+
+
+class AskDrain(Message, frozen=True, kw_only=True):
+    """End in good order: spouts stop, the rest is finished."""
+
+
+class AskStop(Message, frozen=True, kw_only=True):
+    """End now."""
+
+
+class StatusAnswer(Message, frozen=True, kw_only=True):
+    """The answer to AskStatus."""
+
+    status: RunStatus
+
+
+class MetricsAnswer(Message, frozen=True, kw_only=True):
+    """The answer to AskMetrics."""
+
+    metrics: RunMetrics
+
+
+class Done(Message, frozen=True, kw_only=True):
+    """It is being done."""
+
+
+class NotNow(Message, frozen=True, kw_only=True):
+    """It cannot be done, and why."""
+
+    reason: str
+
+
+FromWorker = Register | Heartbeat | Ready | Report | TaskFailure | Collected | Ended | Fatal | Left
+FromController = Admit | Refuse | Deploy | PeerChanged | Begin | Drain | Stop | Pulse
+Question = AskStatus | AskMetrics | AskDrain | AskStop
+Answer = StatusAnswer | MetricsAnswer | Done | NotNow

@@ -1,0 +1,55 @@
+"""Asking a run, from wherever one stands: the handle in the driver and the command line elsewhere ask alike."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from penstock.control.metrics import RunMetrics
+from penstock.control.protocol import (
+    Answer,
+    AskDrain,
+    AskMetrics,
+    AskStatus,
+    AskStop,
+    MetricsAnswer,
+    NotNow,
+    Question,
+    StatusAnswer,
+)
+from penstock.control.status import RunStatus
+from penstock.errors import RunError
+
+__all__ = ["Asker"]
+
+
+class Asker(ABC):
+    """Can reach a run's controller."""
+
+    @abstractmethod
+    def ask(self, question: Question, *, timeout_s: float = 10.0) -> Answer:
+        """Asks the controller; RunError if it does not answer."""
+
+    def status(self) -> RunStatus:
+        """How far the run is and who takes part."""
+        answer = self.ask(AskStatus())
+        assert isinstance(answer, StatusAnswer)
+        return answer.status
+
+    def metrics(self) -> RunMetrics:
+        """All counts."""
+        answer = self.ask(AskMetrics())
+        assert isinstance(answer, MetricsAnswer)
+        return answer.metrics
+
+    def drain(self) -> None:
+        """Has the run end in good order. Returns at once; RunError if it is over already."""
+        self._demand(AskDrain())
+
+    def stop(self) -> None:
+        """Has the run end now. Returns at once; RunError if it is over already."""
+        self._demand(AskStop())
+
+    def _demand(self, question: Question) -> None:
+        answer = self.ask(question)
+        if isinstance(answer, NotNow):
+            raise RunError(answer.reason)

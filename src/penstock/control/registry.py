@@ -1,0 +1,129 @@
+"""The runs of this user, as files: how the command line finds a run that another process drives.
+
+A file holds the keys of its run, so the folder is the user's alone (0700), and so is each file (0600). A driver that
+was killed leaves its file behind; whoever looks next sees that the process is gone, and removes it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import stat
+from pathlib import Path
+
+import msgspec
+
+from penstock.errors import RunError
+from penstock.transport.links import LinkKeys
+from penstock.transport.process_identity import ProcessIdentity
+
+__all__ = ["RunDirectory", "RunFile"]
+
+_SUFFIX = ".run"
+
+
+def _boot_id() -> str:
+    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+
+
+class RunFile(msgspec.Struct, frozen=True, kw_only=True):
+    """How to reach a run, and which process drives it."""
+
+    run: str
+    topology: str
+    endpoint: str
+    server_public: bytes
+    keys: LinkKeys
+    started_at: str
+    """UTC, ISO 8601."""
+    driver: ProcessIdentity = msgspec.field(default_factory=ProcessIdentity.current)
+    host: str = msgspec.field(default_factory=socket.gethostname)
+    boot_id: str = msgspec.field(default_factory=_boot_id)
+
+    def is_stale(self) -> bool:
+        """Whether the driver is certainly gone. A home may be shared by machines: of another one we cannot know."""
+        if self.boot_id == _boot_id():
+            return self.driver.is_provably_dead()
+        return self.host == socket.gethostname()  # this machine, before it was last started
+
+
+class RunDirectory:
+    """A folder of run files."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @classmethod
+    def default(cls) -> RunDirectory:
+        """$XDG_RUNTIME_DIR/penstock where there is one, which the system empties for us; else in ~/.cache."""
+        runtime = os.environ.get("XDG_RUNTIME_DIR")
+        if runtime and os.access(runtime, os.W_OK | os.X_OK):
+            return cls(Path(runtime) / "penstock")
+        cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        return cls(Path(cache) / "penstock" / "runs")
+
+    def publish(self, file: RunFile) -> None:
+        """Makes a run findable, until it is withdrawn or its driver dies."""
+        self._make()
+        draft = self.path / f".{file.run}.draft"
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        try:
+            with open(descriptor, "wb") as target:  # noqa: PTH123 -- a descriptor, so that the mode holds from the start
+                target.write(msgspec.json.encode(file))
+            draft.rename(self._place(file.run))
+        except BaseException:
+            draft.unlink(missing_ok=True)
+            raise
+
+    def withdraw(self, run: str) -> None:
+        """Removes a run's file, if it is there."""
+        self._place(run).unlink(missing_ok=True)
+
+    def runs(self) -> list[RunFile]:
+        """The runs that may be alive, oldest first. Files of drivers that are gone are removed."""
+        found = []
+        for place in self.path.glob(f"*{_SUFFIX}") if self._is_ours() else ():
+            try:
+                file = msgspec.json.decode(place.read_bytes(), type=RunFile)
+            except (OSError, msgspec.DecodeError):  # just withdrawn, or of another version of Penstock
+                continue
+            if file.is_stale():
+                with contextlib.suppress(OSError):
+                    place.unlink()
+            else:
+                found.append(file)
+        return sorted(found, key=lambda file: (file.started_at, file.run))
+
+    def find(self, name: str | None = None) -> RunFile:
+        """The run with this id, or the beginning of it, or of this topology; without a name, the only one there is."""
+        runs = self.runs()
+        matching = [file for file in runs if name is None or file.topology == name or file.run.startswith(name)]
+        exact = [file for file in matching if file.run == name]
+        if len(exact or matching) == 1:
+            return (exact or matching)[0]
+        wanted = "a run" if name is None else f"a run named {name!r}"
+        there = ", ".join(f"{file.run} ({file.topology})" for file in matching or runs) or "none"
+        problem = "more than one matches" if matching else "no such run"
+        message = f"wanted {wanted}: {problem}; runs of this user on this machine: {there}"
+        raise RunError(message)
+
+    def _place(self, run: str) -> Path:
+        return self.path / f"{run}{_SUFFIX}"
+
+    def _make(self) -> None:
+        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not self._is_ours():
+            message = (
+                f"run files cannot be kept in {self.path}: it must be a folder that belongs to user {os.geteuid()} "
+                f"and that nobody else can enter (mode 0700)"
+            )
+            raise RunError(message)
+
+    def _is_ours(self) -> bool:
+        """Whether nobody else can have put files there, or read ours."""
+        try:
+            about = self.path.lstat()
+        except FileNotFoundError:
+            return False
+        return stat.S_ISDIR(about.st_mode) and about.st_uid == os.geteuid() and not about.st_mode & 0o077

@@ -1,0 +1,71 @@
+"""What a run is made of, and how patient its controller is."""
+
+from __future__ import annotations
+
+import platform
+
+import msgspec
+
+from penstock.plan.edges import Edge
+from penstock.plan.schedulers.base import Scheduler
+from penstock.plan.tasks import Task
+from penstock.version import __version__
+
+__all__ = ["ControlSettings", "RunPlan"]
+
+
+class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to run. Made before anything starts, and never changed."""
+
+    run: str
+    """Names the run among all: random."""
+    topology: str
+    tasks: tuple[Task, ...]
+    edges: tuple[Edge, ...]
+    blob: bytes
+    """The topology as workers get it."""
+    scheduler: Scheduler
+    penstock_version: str = __version__
+    """Workers must have the same."""
+    python_version: str = platform.python_version()
+    """Workers must have the same up to the minor number, because of the blob."""
+
+
+class ControlSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How many workers, and how long to wait for whom."""
+
+    workers: int
+    """How many to ask for."""
+    min_workers: int | None = None
+    """How few will do when no more come; None: all must come."""
+    start_timeout_s: float = 60.0
+    """How long to wait for the next worker, counted from when the last one came."""
+    ready_timeout_s: float = 300.0
+    """How long a worker may take to open its tasks."""
+    detection_s: float = 3.0
+    """How long a worker may be silent until it is taken for lost. It is welcome if it speaks again."""
+    restart_after_s: float = 10.0
+    """How long a lost worker may take to come back, restarted by Spark, until its job is ended and started anew."""
+    rejoin_timeout_s: float = 180.0
+    """How long a worker may be missing until the run fails."""
+    max_restarts: int = 10
+    """How often one worker may be lost within `restart_window_s` until the run fails."""
+    restart_window_s: float = 600.0
+    stop_timeout_s: float = 10.0
+    """How long workers may take to leave until they are ended by force."""
+    max_collected_rows: int = 1_000_000
+    """How many rows Collect sinks may gather in the driver, together."""
+    max_collected_bytes: int = 256 << 20
+
+    def __post_init__(self) -> None:
+        if self.workers < 1:
+            message = f"workers must be at least 1, got {self.workers}"
+            raise ValueError(message)
+        if self.min_workers is not None and not 1 <= self.min_workers <= self.workers:
+            message = f"min_workers must be from 1 to workers={self.workers}, got {self.min_workers}"
+            raise ValueError(message)
+
+    @property
+    def fewest_workers(self) -> int:
+        """How few workers the run starts with."""
+        return self.workers if self.min_workers is None else self.min_workers

@@ -1,0 +1,73 @@
+"""How far a run is and who takes part, as people are told."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Literal
+
+import msgspec
+
+__all__ = ["Phase", "RunStatus", "WorkerState", "WorkerStatus"]
+
+
+class Phase(StrEnum):
+    """How far a run is. It only ever goes forward in this list."""
+
+    STARTING = "starting"
+    """Workers are awaited."""
+    DEPLOYING = "deploying"
+    """They have been told what to run, and open their tasks."""
+    RUNNING = "running"
+    DRAINING = "draining"
+    """Spouts have been ended; the rest is finished."""
+    STOPPING = "stopping"
+    """Workers have been told to leave."""
+    ENDED = "ended"
+    FAILED = "failed"
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more will happen."""
+        return self in (Phase.ENDED, Phase.FAILED)
+
+    @property
+    def needs_workers(self) -> bool:
+        """Whether a worker that is missing has to come, or come back."""
+        return self in (Phase.STARTING, Phase.DEPLOYING, Phase.RUNNING, Phase.DRAINING)
+
+
+WorkerState = Literal["awaited", "admitted", "deployed", "ready", "begun", "ended", "silent", "left"]
+
+
+class WorkerStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """One worker."""
+
+    worker: int
+    state: WorkerState
+    generation: int
+    """How many processes have been this worker so far."""
+    host: str | None
+    pid: int | None
+    node: str | None
+    tasks: tuple[int, ...]
+    silent_s: float | None
+    """Since when nothing was heard of it; None if it is not there."""
+
+
+class RunStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a run is and who takes part."""
+
+    run: str
+    topology: str
+    phase: Phase
+    run_s: float
+    """Seconds since the first tuple could flow."""
+    scheduler: str
+    assignment: int | None
+    workers: tuple[WorkerStatus, ...]
+    restarts: int
+    """How often a worker was lost and replaced, in all."""
+    notices: tuple[str, ...]
+    """What happened that a person would want to know, oldest first."""
+    error: str | None
+    """Why it fails or failed."""

@@ -1,0 +1,95 @@
+"""Counts of tasks and of pairs of tasks that can be added, subtracted and scaled: totals and rates are both tallies."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import NamedTuple, Self, TypeVar
+
+from penstock.control.protocol import Report
+
+__all__ = ["PairTally", "Tally", "TaskTally"]
+
+
+class TaskTally(NamedTuple):
+    """What one task did."""
+
+    processed: float = 0
+    emitted: float = 0
+    failed: float = 0
+    busy_ns: float = 0
+
+
+class PairTally(NamedTuple):
+    """What one task sent to another over one edge."""
+
+    tuples: float = 0
+    bytes: float = 0
+
+
+_Row = TypeVar("_Row", TaskTally, PairTally)
+_Key = TypeVar("_Key")
+
+
+class Tally:
+    """Rows by task id, and by (edge id, source task id, target task id). A row that is missing is zeros. Immutable."""
+
+    def __init__(
+        self,
+        tasks: Mapping[int, TaskTally] | None = None,
+        pairs: Mapping[tuple[int, int, int], PairTally] | None = None,
+        lost: float = 0,
+    ) -> None:
+        self.tasks = tasks or {}
+        self.pairs = pairs or {}
+        self.lost = lost
+
+    @classmethod
+    def of(cls, report: Report) -> Self:
+        """What a report says."""
+        return cls(
+            tasks={
+                counts.task: TaskTally(counts.processed, counts.emitted, counts.failed, counts.busy_ns)
+                for counts in report.tasks
+            },
+            pairs={
+                (counts.edge, counts.source, counts.target): PairTally(counts.tuples, counts.bytes)
+                for counts in report.pairs
+            },
+            lost=report.lost,
+        )
+
+    def plus(self, other: Tally, times: float = 1) -> Tally:
+        """This, and so many times the other."""
+        return Tally(
+            tasks=_plus(self.tasks, other.tasks, times, TaskTally()),
+            pairs=_plus(self.pairs, other.pairs, times, PairTally()),
+            lost=self.lost + times * other.lost,
+        )
+
+    def task(self, task: int) -> TaskTally:
+        """The row of a task."""
+        return self.tasks.get(task, TaskTally())
+
+    def by_edge(self) -> defaultdict[int, PairTally]:
+        """The sums of each edge's rows."""
+        sums: defaultdict[int, PairTally] = defaultdict(PairTally)
+        for (edge, _, _), row in self.pairs.items():
+            known = sums[edge]
+            sums[edge] = PairTally(known.tuples + row.tuples, known.bytes + row.bytes)
+        return sums
+
+    def unaccounted(self) -> int:
+        """How many tuples were sent to tasks that have not processed them."""
+        sent: dict[int, float] = {}
+        for (_, _, target), row in self.pairs.items():
+            sent[target] = sent.get(target, 0) + row.tuples
+        return int(sum(max(0, tuples - self.task(target).processed) for target, tuples in sent.items()))
+
+
+def _plus(left: Mapping[_Key, _Row], right: Mapping[_Key, _Row], times: float, zero: _Row) -> dict[_Key, _Row]:
+    total = dict(left)
+    for key, row in right.items():
+        known = total.get(key, zero)
+        total[key] = type(zero)(*(mine + times * theirs for mine, theirs in zip(known, row, strict=True)))
+    return total

@@ -1,0 +1,105 @@
+"""A server with real sockets, a host that starts nothing, and workers that the test plays."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from penstock.control.client import ControlClient
+from penstock.control.controller import Controller
+from penstock.control.keys import RunKeys
+from penstock.control.protocol import FromController
+from penstock.control.server import ControlServer
+from penstock.control.settings import ControlSettings
+from tests.control.stage import PLAN
+
+PATIENCE_S = 60.0
+
+
+def wait_until(condition: Callable[[], object], what: str) -> None:
+    """Returns when `condition` holds; fails when it does not for very long."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline, f"waited {PATIENCE_S:g} s in vain: {what}"
+        time.sleep(0.001)
+
+
+class IdleHost:
+    """Remembers what it was asked for."""
+
+    def __init__(self) -> None:
+        self.started: list[tuple[int, int]] = []
+        self.stopped: list[tuple[int, int]] = []
+
+    def start_worker(self, worker: int, launch: int) -> None:
+        self.started.append((worker, launch))
+
+    def stop_worker(self, worker: int, launch: int) -> None:
+        self.stopped.append((worker, launch))
+
+
+class Played:
+    """A worker's connection, and everything it heard."""
+
+    def __init__(self, client: ControlClient) -> None:
+        self.client = client
+        self.heard: list[FromController] = []
+
+    def hears(self, kind: type[Any]) -> Any:
+        """Polls until a message of this kind has come, and returns it."""
+        wait_until(lambda: self._poll_for(kind), f"{kind.__name__} in {self.heard}")
+        return next(message for message in self.heard if isinstance(message, kind))
+
+    def _poll_for(self, kind: type[Any]) -> bool:
+        self.heard.extend(self.client.poll())
+        return any(isinstance(message, kind) for message in self.heard)
+
+
+class Troupe:
+    """One run: its keys, its server, its host."""
+
+    def __init__(self, **settings: Any) -> None:
+        self.keys = RunKeys.make()
+        self.host = IdleHost()
+        self.controller = Controller(PLAN, ControlSettings(**({"workers": 1} | settings)))
+        self.server = ControlServer(self.controller, keys=self.keys)
+
+    def client(self, **about: Any) -> ControlClient:
+        said: dict[str, Any] = {
+            "endpoint": self.server.endpoint,
+            "server_public": self.keys.server.public,
+            "keys": self.keys.client,
+        }
+        return ControlClient(**(said | about))
+
+
+@contextmanager
+def troupe(**settings: Any) -> Iterator[Troupe]:
+    """A run whose server is up."""
+    made = Troupe(**settings)
+    with made.server:
+        made.server.launch(made.host)
+        yield made
+
+
+@contextmanager
+def worker(of: Troupe, **about: Any) -> Iterator[Played]:
+    """A connected worker that has not said anything yet."""
+    with of.client(**about) as client:
+        yield Played(client)
+
+
+class Clock:
+    """Time that passes when the test says so, for any thread."""
+
+    def __init__(self) -> None:
+        self.now_s = 1000.0
+        self._lock = threading.Lock()
+
+    def __call__(self) -> float:
+        return self.now_s
+
+    def passes(self, seconds: float) -> None:
+        with self._lock:
+            self.now_s += seconds
