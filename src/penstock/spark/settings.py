@@ -1,0 +1,47 @@
+"""The settings of a run, as the user gives them: by name, in one place, whoever they are for."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any, TypeVar
+
+import msgspec
+
+from penstock.control.settings import ControlSettings
+from penstock.worker.settings import WorkerSettings
+
+__all__ = ["RunSettings"]
+
+
+class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """All settings of a run, for those whom they concern."""
+
+    control: ControlSettings
+    worker: WorkerSettings
+
+    @classmethod
+    def of(cls, *, workers: int, min_workers: int | None, given: dict[str, Any]) -> RunSettings:
+        """Sorts settings by whom they concern. ValueError names one that nobody knows, or that has a wrong value."""
+        control_names = {*ControlSettings.__struct_fields__} - {"workers", "min_workers"}
+        worker_names = {*WorkerSettings.__struct_fields__}
+        for name in given.keys() - control_names - worker_names:
+            known = sorted(control_names | worker_names)
+            close = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(known)}"
+            message = f"no setting of a run is named {name!r}; {hint}"
+            raise ValueError(message)
+        control = {"workers": workers, "min_workers": min_workers}
+        control |= {name: value for name, value in given.items() if name in control_names}
+        worker = {name: value for name, value in given.items() if name in worker_names}
+        return cls(control=_checked(control, ControlSettings), worker=_checked(worker, WorkerSettings))
+
+
+_Settings = TypeVar("_Settings", bound=msgspec.Struct)
+
+
+def _checked(values: dict[str, Any], kind: type[_Settings]) -> _Settings:
+    try:
+        return msgspec.convert(values, kind)
+    except msgspec.ValidationError as error:
+        message = f"a setting of the run has a wrong value: {error}"
+        raise ValueError(message) from error

@@ -1,0 +1,157 @@
+"""Slots: how many workers Spark has room for, as far as that can be known, and the arithmetic when it has not.
+
+A task that finds no slot waits without a word, for ever. So what can be counted is counted before anything starts, and
+what only may be too little is told when workers did not come.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import re
+import threading
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from penstock.errors import SlotsError
+from penstock.spark.session import is_connect
+from penstock.spark.session_settings import SessionSettings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["Slots", "count_slots", "held_slots", "workers_to_ask_for"]
+
+log = logging.getLogger(__name__)
+
+
+class Slots(msgspec.Struct, frozen=True, kw_only=True):
+    """How many tasks can run at a time."""
+
+    now: int | None
+    """On the executors that are there now; None if nobody knows."""
+    most: int | None
+    """With all executors that may still come; None if there is no such limit, or nobody knows."""
+    because: str
+    """Where the numbers come from, for people."""
+    held: dict[str, int] = msgspec.field(default_factory=dict)
+    """How many of them runs of this process hold, by run."""
+
+    @property
+    def free_at_most(self) -> int | None:
+        """How many workers can ever start beside those runs; None if there is no such limit, or nobody knows."""
+        return None if self.most is None else max(0, self.most - sum(self.held.values()))
+
+    def __str__(self) -> str:
+        known = "an unknown number of" if self.now is None else str(self.now)
+        later = f", and at most {self.most} later" if self.most is not None and self.most != self.now else ""
+        held = "".join(f"; run {run} holds {count}" for run, count in self.held.items())
+        return f"Spark has {known} slots{later} ({self.because}){held}"
+
+
+def count_slots(spark: SparkSession) -> Slots:
+    """Counts the slots of a session."""
+    setting = SessionSettings(spark)
+    master = setting.text("spark.master")
+    task_cpus = setting.number("spark.task.cpus", 1.0)
+    cores = None if setting.is_set("spark.default.parallelism") else _default_parallelism(spark)
+    held = _Held.by_run(_application(spark))
+    per_task = "" if task_cpus == 1 else f" at spark.task.cpus={task_cpus:g}"
+    if local := re.fullmatch(r"local(?:\[\s*(\d+|\*)\s*(?:,\s*\d+\s*)?\])?", master):
+        threads = 1 if local[1] is None else cores if local[1] == "*" else int(local[1])
+        count = None if threads is None else int(threads / task_cpus)
+        return Slots(now=count, most=count, because=f"master {master}{per_task}", held=held)
+    most_cores, origin = _most_cores(setting, master)
+    return Slots(
+        now=None if cores is None else int(cores / task_cpus),
+        most=None if most_cores is None else int(most_cores / task_cpus),
+        because=f"master {master}{origin}{per_task}",
+        held=held,
+    )
+
+
+def workers_to_ask_for(slots: Slots, *, workers: int, min_workers: int | None) -> int:
+    """How many workers to ask for: all, or as many as can ever start if those are enough. Else SlotsError."""
+    room = slots.free_at_most
+    if room is None or room >= workers:
+        return workers
+    fewest = workers if min_workers is None else min_workers
+    if room < fewest:
+        fewer = "" if min_workers is None else f" (min_workers={min_workers})"
+        message = (
+            f"workers={workers}{fewer} need {fewest} free slots, and there are {room}: {slots}. Ask for fewer workers, "
+            f"or for a session with more slots"
+        )
+        raise SlotsError(message)
+    log.warning("workers=%d, and there is room for %d: %s. The run starts with those", workers, room, slots)
+    return room
+
+
+@contextlib.contextmanager
+def held_slots(spark: SparkSession, *, run: str, count: int) -> Iterator[None]:
+    """Remembers that a run holds slots of a session, for the arithmetic of the next."""
+    application = _application(spark)
+    _Held.take(application, run, count)
+    try:
+        yield
+    finally:
+        _Held.give_back(application, run)
+
+
+class _Held:
+    """What the runs of this process hold. Spark knows too, but does not tell whose tasks never end."""
+
+    _lock = threading.Lock()
+    _runs: dict[str, dict[str, int]] = {}  # noqa: RUF012 -- the one place for the whole process
+
+    @classmethod
+    def take(cls, application: str, run: str, count: int) -> None:
+        with cls._lock:
+            cls._runs.setdefault(application, {})[run] = count
+
+    @classmethod
+    def give_back(cls, application: str, run: str) -> None:
+        with cls._lock:
+            cls._runs[application].pop(run, None)
+
+    @classmethod
+    def by_run(cls, application: str) -> dict[str, int]:
+        with cls._lock:
+            return dict(cls._runs.get(application, {}))
+
+
+def _application(spark: SparkSession) -> str:
+    return SessionSettings(spark).text("spark.app.id")
+
+
+def _default_parallelism(spark: SparkSession) -> int:
+    """Cores of the executors that are there: what Spark itself goes by when nobody tells it a parallelism."""
+    if not is_connect(spark):
+        return int(spark.sparkContext.defaultParallelism)
+    # Without a SparkContext one has to look at what Spark does: a range has one partition per core.
+    return int(spark.range(0, 100_000).selectExpr("spark_partition_id() AS part").distinct().count())
+
+
+def _most_cores(setting: SessionSettings, master: str) -> tuple[int | None, str]:
+    """More cores than these a cluster will never give us, and which settings say so."""
+    executor_cores = int(setting.number("spark.executor.cores", 1))
+    if cluster := re.fullmatch(r"local-cluster\[\s*(\d+)\s*,\s*(\d+)\s*,\s*\d+\s*\]", master):
+        return int(cluster[1]) * int(cluster[2]), ""
+    if setting.flag("spark.dynamicAllocation.enabled"):
+        if not setting.is_set("spark.dynamicAllocation.maxExecutors"):
+            return None, ", dynamic allocation"
+        executors = int(setting.number("spark.dynamicAllocation.maxExecutors", 0))
+        return (
+            executors * executor_cores,
+            f", dynamic allocation of up to {executors} executors of {executor_cores} cores",
+        )
+    if master.startswith("spark://"):
+        if not setting.is_set("spark.cores.max"):
+            return None, ", as many cores as the cluster has free"
+        return int(setting.number("spark.cores.max", 0)), ", spark.cores.max"
+    if master.startswith(("yarn", "k8s://")):
+        executors = int(setting.number("spark.executor.instances", 2))
+        return executors * executor_cores, f", {executors} executors of {executor_cores} cores"
+    return None, ""

@@ -1,0 +1,76 @@
+"""What is left of a run when it is over."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from penstock.connectors.collect import Collect
+from penstock.control.instructions import RunSummary
+from penstock.control.metrics import RunMetrics
+from penstock.control.status import RunStatus
+from penstock.topology.topology import Topology
+from penstock.topology.tuples import Tuple, tuple_class
+
+__all__ = ["Summary"]
+
+
+class Summary:
+    """How a run went: what its sinks collected, all counts, and who took part."""
+
+    def __init__(self, topology: Topology, summary: RunSummary) -> None:
+        self._chunks = summary.collected
+        self._classes = {name: _tuple_class_of(topology, name) for name in _sinks(topology)}
+        self.status: RunStatus = summary.status
+        """How the run ended, and who took part."""
+        self.metrics: RunMetrics = summary.metrics
+        """All counts."""
+
+    @property
+    def collected_names(self) -> tuple[str, ...]:
+        """The names of the `Collect` sinks."""
+        return tuple(self._classes)
+
+    def collected(self, name: str) -> list[Tuple]:
+        """The tuples that the `Collect` sink of this name received, in order of arrival."""
+        if name not in self._classes:
+            there = ", ".join(map(repr, self._classes)) or "none"
+            message = f"no Collect sink is named {name!r} in topology {self.status.topology!r}; there are: {there}"
+            raise ValueError(message)
+        decode = msgspec.msgpack.Decoder(list[self._classes[name]]).decode  # type: ignore[name-defined]
+        return [row for chunk in self._chunks.get(name, ()) for row in decode(chunk)]
+
+    def __repr__(self) -> str:
+        return f"Summary({self.status.topology!r}, {self.status.phase}, {self.status.run_s:.1f} s)"
+
+    def __str__(self) -> str:
+        metrics = self.metrics
+        counts = ", ".join(f"{part.name} {part.processed:,}" for part in metrics.components)
+        failed = sum(failure.count for failure in metrics.failures)
+        troubles = [
+            f"{count:,} {what}"
+            for count, what in (
+                (self.status.restarts, "workers restarted"),
+                (metrics.lost + metrics.unaccounted, "tuples lost"),
+                (failed, "tuples failed"),
+            )
+            if count
+        ]
+        return "; ".join(
+            [f"{self.status.topology} {self.status.phase} after {self.status.run_s:.1f} s", counts, *troubles]
+        )
+
+
+def _sinks(topology: Topology) -> list[str]:
+    return [name for name, spec in topology.components.items() if isinstance(spec.logic, Collect)]
+
+
+def _tuple_class_of(topology: Topology, sink: str) -> Any:
+    """What the rows of a sink are. Those of one that takes streams with different fields are plain tuples."""
+    components = topology.components
+    inputs = components[sink].inputs
+    fields = {components[taken.source].streams[taken.stream] for taken in inputs}
+    if len(fields) != 1:
+        return tuple
+    return tuple_class(inputs[0].source, inputs[0].stream, fields.pop())

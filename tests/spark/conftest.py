@@ -1,0 +1,53 @@
+"""One local session for all tests, and one cluster with a driver of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from penstock.spark.session import borrowed_session
+from tests.spark.remote_driver import RemoteDriver
+from tests.spark.standalone import standalone_cluster
+
+# A session takes seconds to start, and half a minute on a machine that is busy.
+PATIENCE_S = 600
+
+Place = Callable[..., Any]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "tests/spark/" in item.path.as_posix():
+            item.add_marker(pytest.mark.timeout(PATIENCE_S))
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """A local session with room for six workers. What it starts lazily has been started."""
+    with borrowed_session(workers=4) as session:
+        session.range(0, 6, 1, 6).mapInArrow(lambda batches: batches, "id long").collect()
+        yield session
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RemoteDriver]:
+    """The driver of a standalone cluster with two nodes."""
+    settings = {"spark.ui.enabled": "false", "spark.executor.memory": "512m", "spark.ui.showConsoleProgress": "false"}
+    with (
+        standalone_cluster(tmp_path_factory.mktemp("cluster")) as master,
+        RemoteDriver(master, settings) as driver,
+    ):
+        yield driver
+
+
+# For the whole session, so that it is there before the check for leaks looks around.
+@pytest.fixture(scope="session", params=["local", "cluster"])
+def place(request: pytest.FixtureRequest) -> Place:
+    """Where a scenario takes place: `place(scenario, **arguments)`."""
+    if request.param == "cluster":
+        driver: RemoteDriver = request.getfixturevalue("cluster")
+        return driver
+    session = request.getfixturevalue("spark")
+    return lambda scenario, **arguments: scenario(session, **arguments)

@@ -1,0 +1,69 @@
+"""Drivers that start their own Spark, as a user's script does: `python -m tests.spark.lone_driver WHAT FOLDER`.
+
+Each prints one line of JSON when it has something to say.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+from penstock.spark.run import Run, run, start
+from penstock.spark.session import active_session
+from tests.spark import topologies
+from tests.spark.scenarios import await_flow, pids
+
+
+def say(**what: Any) -> None:
+    print(json.dumps(what), flush=True)
+
+
+def embedded(_folder: Path) -> None:
+    """Two runs one after the other, and two at once, in local sessions of their own."""
+    summary = run(topologies.word_count(20), workers=2)
+    first = {row.word: row.count for row in summary.collected("totals")}
+    gone = active_session() is None
+    with start(topologies.endless(), workers=1) as outer, start(topologies.word_count(20), workers=2) as inner:
+        outer.stop()
+        inner.wait()
+        second = {row.word: row.count for row in inner.summary().collected("totals")}
+    say(first=first, second=second, gone=[gone, active_session() is None])
+
+
+def endless(folder: Path) -> None:
+    """A run that is waited for; tells the pids of its workers when tuples flow."""
+    told: list[bool] = []
+
+    def progress(running: Run) -> None:
+        if not told and running.metrics().components[-1].processed:
+            told.append(True)
+            say(pids=sorted(pids(running).values()))
+
+    run(topologies.endless(notes=folder), workers=2, progress=progress)
+
+
+def forgetful(folder: Path) -> None:
+    """A script that ends while its run goes on."""
+    running = start(topologies.endless(notes=folder), workers=2)
+    await_flow(running)
+    say(pids=sorted(pids(running).values()))
+
+
+def bereft(_folder: Path) -> None:
+    """The session is stopped under a run."""
+    running = start(topologies.endless(), workers=2)
+    await_flow(running)
+    session = active_session()
+    assert session is not None
+    session.stop()
+    try:
+        running.wait()
+    except Exception as error:
+        say(kind=type(error).__name__, text=str(error), threads=[thread.name for thread in threading.enumerate()])
+
+
+if __name__ == "__main__":
+    {"embedded": embedded, "endless": endless, "forgetful": forgetful, "bereft": bereft}[sys.argv[1]](Path(sys.argv[2]))

@@ -1,0 +1,157 @@
+"""What the tests do with a session, wherever it is. Each takes a session and returns plain values.
+
+They run in the process of the test, or in that of a driver of a cluster (see remote_driver).
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import Any
+
+from penstock.errors import RunError
+from penstock.spark.run import Run, run, start
+from penstock.spark.slots import count_slots
+from tests.ring.patience import wait_until
+from tests.spark import topologies
+
+
+def word_count(spark: Any, *, workers: int, times: int) -> dict[str, Any]:
+    summary = run(topologies.word_count(times), workers=workers, spark=spark)
+    return {
+        "counts": {row.word: row.count for row in summary.collected("totals")},
+        "phase": summary.status.phase,
+        "processed": {part.name: part.processed for part in summary.metrics.components},
+        "lost": summary.metrics.lost,
+        "workers": len(summary.status.workers),
+    }
+
+
+def testimony(spark: Any, *, workers: int) -> list[dict[str, Any]]:
+    summary = run(topologies.witnesses(workers * 2), workers=workers, spark=spark)
+    rows = summary.collected("testimony")
+    return [{"worker": row.worker, "node": row.node, "rings": row.rings, "peers": row.peers} for row in rows]
+
+
+def user_errors(spark: Any, *, count: int) -> dict[str, Any]:
+    summary = run(topologies.fussy(count), workers=2, spark=spark)
+    return {
+        "passed": sorted(row.seq for row in summary.collected("passed")),
+        "failures": [
+            {"component": failure.component, "count": failure.count, "traceback": failure.traceback}
+            for failure in summary.metrics.failures
+        ],
+    }
+
+
+def start_error(spark: Any) -> dict[str, str]:
+    try:
+        run(topologies.reluctant(), workers=2, spark=spark)
+    except RunError as error:
+        return {"kind": type(error).__name__, "text": str(error)}
+    return {}
+
+
+def drained(spark: Any) -> dict[str, Any]:
+    with start(topologies.endless(), workers=2, spark=spark) as running:
+        await_flow(running)
+        running.drain()
+        summary = running.summary()
+    numbers = sorted(row.seq for row in summary.collected("last"))
+    return {"phase": summary.status.phase, "complete": numbers == list(range(len(numbers))), "count": len(numbers)}
+
+
+def killed(spark: Any) -> dict[str, Any]:
+    """A worker is killed while tuples flow; another takes its place, and the run goes on."""
+    with start(topologies.endless(), workers=3, spark=spark) as running:
+        await_flow(running)
+        before = pids(running)
+        os.kill(before[1], signal.SIGKILL)
+        wait_until(lambda: running.status().restarts == 1, "the worker has come back")
+        wait_until(
+            lambda: all(worker.state == "begun" for worker in running.status().workers), "all workers are at work"
+        )
+        after = pids(running)
+        await_flow(running)
+        running.drain()
+        summary = running.summary()
+    return {
+        "phase": summary.status.phase,
+        "restarts": summary.status.restarts,
+        "others_stayed": (before[0], before[2]) == (after[0], after[2]),
+        "replaced": before[1] != after[1],
+        "dead": not is_there(before[1]),
+        "missing": summary.metrics.components[0].emitted - len(summary.collected("last")),
+        "counted": summary.metrics.lost + summary.metrics.unaccounted,
+    }
+
+
+def two_at_once(spark: Any, *, times: int) -> dict[str, Any]:
+    with start(topologies.endless(), workers=2, spark=spark) as other:
+        await_flow(other)
+        counts = word_count(spark, workers=2, times=times)
+        still = other.status().phase
+        await_flow(other)
+    return {"counts": counts["counts"], "other": still}
+
+
+def hung(spark: Any) -> dict[str, Any]:
+    """A worker that does not answer any more is killed when its run ends."""
+    with start(topologies.endless(), workers=2, spark=spark, detection_s=0.5, stop_timeout_s=0.5) as running:
+        await_flow(running)
+        victim = pids(running)[1]
+        os.kill(victim, signal.SIGSTOP)
+    wait_until(lambda: not is_there(victim), "the worker that hung is gone")
+    return {"phase": running.status().phase, "gone": True}
+
+
+def slots(spark: Any) -> tuple[int | None, int | None]:
+    counted = count_slots(spark)
+    return counted.now, counted.most
+
+
+def leftovers(spark: Any, *, tasks: int) -> set[str]:
+    """What runs left behind in the Python processes that hosted them, which Spark keeps for the next task."""
+
+    def look(batches: Any) -> Any:  # ships whole, because an executor does not have the tests
+        import threading
+        import time
+        from pathlib import Path
+
+        import pyarrow as pa
+
+        for _ in batches:
+            pass
+        found = [f"thread {thread.name}" for thread in threading.enumerate() if thread is not threading.main_thread()]
+        maps = Path("/proc/self/maps").read_text().splitlines()
+        found += [f"mapping {line}" for line in maps if "/memfd:" in line]
+        for entry in Path("/proc/self/fd").iterdir():
+            if entry.exists() and "/memfd:" in str(entry.readlink()):
+                found.append(f"descriptor {entry.readlink()}")
+        time.sleep(0.2)  # so that the next task goes to another process
+        yield pa.RecordBatch.from_pydict({"left": found}, schema=pa.schema({"left": pa.string()}))
+
+    rows = spark.range(0, tasks, 1, tasks).mapInArrow(look, "left string").collect()
+    return {row.left for row in rows}
+
+
+def await_flow(running: Run) -> None:
+    """Returns when new tuples have reached the end."""
+    before = _arrived(running)
+    wait_until(lambda: _arrived(running) > before, "tuples arrive at the end")
+
+
+def _arrived(running: Run) -> int:
+    return running.metrics().components[-1].processed
+
+
+def pids(running: Run) -> dict[int, int]:
+    return {worker.worker: worker.pid for worker in running.status().workers if worker.pid is not None}
+
+
+def is_there(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True

@@ -1,0 +1,42 @@
+"""The preflight on real executors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from penstock.spark.doctor import Finding, diagnose
+from penstock.spark.self_test import own_versions, self_test
+from penstock.version import __version__
+
+
+def test_a_healthy_session_is_found_so(spark: Any) -> None:
+    settings, executors = diagnose(spark)
+
+    assert settings == Finding(level="ok", what="the session's settings are good for workers")
+    assert executors.level == "ok"
+    assert executors.what.startswith(f"executors on 1 node have Penstock {__version__}; Spark has 6 slots")
+
+
+def test_a_driver_out_of_reach_is_found() -> None:
+    report = self_test("127.0.0.1", 9, own_versions())
+
+    assert report.keys() == {"node", "driver out of reach"}
+    assert "refused" in report["driver out of reach"]
+
+
+def test_everything_that_is_wrong_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_memory(*_: Any, **__: Any) -> Any:
+        message = "memfd_create: Operation not permitted"
+        raise PermissionError(message)
+
+    monkeypatch.setattr("penstock.transport.ring.RingReader.create", no_memory)
+    monkeypatch.setattr("zmq.has", lambda _: False)
+
+    report = self_test("127.0.0.1", 9, ("0.0.1", "3.1"))
+
+    assert report.keys() == {"node", "other versions", "no shared memory", "no encryption", "driver out of reach"}
+    assert "0.0.1" in report["other versions"]
+    assert "Operation not permitted" in report["no shared memory"]
+    assert "CURVE" in report["no encryption"]

@@ -1,0 +1,88 @@
+"""Topologies on a real Spark: in a local session, and on a standalone cluster of two nodes."""
+
+from __future__ import annotations
+
+from tests.spark import scenarios
+from tests.spark.conftest import Place
+from tests.spark.remote_driver import RemoteDriver
+from tests.spark.standalone import NODES
+from tests.spark.topologies import words_of
+
+
+def test_word_count_is_right(place: Place) -> None:
+    result = place(scenarios.word_count, workers=3, times=200)
+
+    assert result["counts"] == words_of(200)
+    assert result["phase"] == "ended"
+    assert result["lost"] == 0
+    assert result["workers"] == 3
+    assert result["processed"]["split"] == 600
+
+
+def test_rings_within_a_node_and_links_between_nodes(cluster: RemoteDriver) -> None:
+    testimony = cluster(scenarios.testimony, workers=4)
+
+    home = dict(zip(["node-0", "node-1"], NODES, strict=True))
+    by_node = {node: [said for said in testimony if said["node"] == node] for node in home}
+    assert sorted({said["worker"] for said in testimony}) == [0, 1, 2, 3]
+    for node, elsewhere in (("node-0", "node-1"), ("node-1", "node-0")):
+        others = {said["worker"] for said in by_node[node]}
+        for said in by_node[node]:
+            # Its own ring, and that of each neighbour.
+            assert said["rings"] == len(others), said
+            assert home[elsewhere] in said["peers"], said
+
+
+def test_user_errors_are_counted_and_the_run_goes_on(place: Place) -> None:
+    result = place(scenarios.user_errors, count=100)
+
+    assert result["passed"] == [number for number in range(100) if number % 10 != 3]
+    (failure,) = result["failures"]
+    assert failure["component"] == "fussy"
+    assert failure["count"] == 10
+    assert "three is no number for me" in failure["traceback"]
+
+
+def test_an_error_of_the_start_reaches_the_caller_with_its_traceback(place: Place) -> None:
+    result = place(scenarios.start_error)
+
+    assert result["kind"] == "StartError"
+    assert "ConnectionRefusedError: no database for reluctant" in result["text"]
+    assert "in open" in result["text"]
+
+
+def test_a_drained_run_has_lost_nothing(place: Place) -> None:
+    result = place(scenarios.drained)
+
+    assert result["phase"] == "ended"
+    assert result["complete"]
+    assert result["count"] > 0
+
+
+def test_a_killed_worker_comes_back_and_the_run_goes_on(place: Place) -> None:
+    result = place(scenarios.killed)
+
+    assert result["phase"] == "ended"
+    assert result["restarts"] == 1
+    assert result["others_stayed"]
+    assert result["replaced"]
+    assert result["dead"]
+    # What was inside of it is gone. How much that was is known to half a second, so it may have been less.
+    assert 0 <= result["missing"] <= result["counted"]
+
+
+def test_a_worker_that_hangs_is_ended_by_force(place: Place) -> None:
+    assert place(scenarios.hung) == {"phase": "ended", "gone": True}
+
+
+def test_two_runs_in_one_session_do_not_meet(place: Place) -> None:
+    result = place(scenarios.two_at_once, times=50)
+
+    assert result["counts"] == words_of(50)
+    assert result["other"] == "running"
+
+
+def test_nothing_is_left_in_the_processes_that_hosted_workers(place: Place) -> None:
+    place(scenarios.word_count, workers=3, times=5)
+
+    assert place(scenarios.leftovers, tasks=6) == set()
