@@ -1,0 +1,241 @@
+"""Several workers in one process, each with its own tasks, taking turns.
+
+>>> from penstock.testing import CapturedSink, FedSpout, LocalCluster
+>>> from penstock.topology.topology import Topology
+>>> words, sink = FedSpout(fields=("word",)), CapturedSink()
+>>> topo = Topology("passing-on")
+>>> passed = topo.bolt("pass", lambda tup: tup, topo.spout("words", words).shuffle(), fields=("word",))
+>>> _ = topo.bolt("sink", sink, passed.shuffle())
+>>> with LocalCluster(topo, workers=3) as cluster:
+...     words.feed(("blue",))
+...     cluster.settle()
+...     print(sink.values)
+...     words.end()
+...     cluster.settle()
+...     print(cluster.ended)
+[('blue',)]
+True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Self
+
+from penstock.errors import RunError
+from penstock.plan.assignment import Assignment
+from penstock.plan.cluster import WorkerSlot
+from penstock.plan.edges import edges_of
+from penstock.plan.schedulers.base import PlanRequest
+from penstock.plan.schedulers.even import EvenScheduler
+from penstock.plan.shape import shape_of
+from penstock.plan.tasks import tasks_of
+from penstock.testing.fed_spout import FedSpout
+from penstock.testing.memory import MemoryInbox, MemoryWay
+from penstock.testing.record_keeper import RecordKeeper
+from penstock.testing.result import Result
+from penstock.testing.turns import InTurn, Shuffled, Turns
+from penstock.testing.virtual_clock import VirtualClock
+from penstock.topology.topology import Topology
+from penstock.worker.deployment import Deployment
+from penstock.worker.settings import WorkerSettings
+from penstock.worker.worker import Worker
+
+__all__ = ["LocalCluster"]
+
+ASK_SPOUTS_EVERY_NS = 1_000_000
+"""How often, on the virtual clock, a spout is asked again that had nothing."""
+
+MOST_TURNS = 200_000
+"""At one instant. More than any test needs, unless one of its spouts has no end."""
+
+
+class LocalCluster:
+    """Runs a topology in this process, step by step.
+
+    Args:
+        topology: what to run. It is checked first, but for whether it could travel to other processes.
+        workers: how many; the tasks are shared out over them as by the scheduler ``even``.
+        seed: in which order the workers get their turns: the same seed gives the same order. None: one by one.
+        clock: the clock to live by, else one of its own.
+        settings: how the workers are sized; small queues and windows bring out what happens when they are full.
+        worker_of: the worker of each task by its id, to place the tasks otherwise.
+    """
+
+    def __init__(
+        self,
+        topology: Topology,
+        *,
+        workers: int = 1,
+        seed: int | None = None,
+        clock: VirtualClock | None = None,
+        settings: WorkerSettings | None = None,
+        worker_of: Mapping[int, int] | None = None,
+    ) -> None:
+        topology.check(shipped=False)  # what a test puts in, such as a mock, need not be able to travel
+        self._topology = topology
+        self.clock = clock or VirtualClock()
+        self._settings = settings or WorkerSettings()
+        self._turns: Turns = InTurn() if seed is None else Shuffled(seed)
+        self._assignment = _placed(topology, worker_of) if worker_of is not None else _planned(topology, workers)
+        self._keeper = RecordKeeper(topology)
+        numbers = self._assignment.workers()
+        self._inboxes = {number: MemoryInbox(capacity_bytes=self._settings.inbox_bytes) for number in numbers}
+        self.workers: dict[int, Worker] = {}
+        """The workers that live, by number."""
+        try:
+            for number in numbers:
+                self._deploy(number)
+        except BaseException:
+            self._close_workers()
+            raise
+        for worker in self.workers.values():
+            worker.begin()
+        self.clock.attach(self)
+
+    def step(self) -> bool:
+        """Gives one worker one turn. Returns whether anything happened."""
+        return self._turn(self._turns.next_of(sorted(self.workers)))
+
+    def settle(self) -> None:
+        """Gives turns until nothing more happens at this instant."""
+        busy = set(self.workers)
+        turns = 0
+        while busy:
+            turns += 1
+            if turns > MOST_TURNS:
+                message = (
+                    f"topology {self._topology.name!r} is still busy after {MOST_TURNS} turns at one instant; does one "
+                    f"of its spouts always have more? Not ended: {self._not_ended()}"
+                )
+                raise RunError(message)
+            number = self._turns.next_of(sorted(busy))
+            if self._turn(number):
+                busy = set(self.workers)  # what one does may be work for any other
+            else:
+                busy.discard(number)
+
+    def advance(self, seconds: float) -> None:
+        """Lets time pass on the clock, and everything happen that is due in it."""
+        self.clock.advance(seconds)
+
+    def run_to_end(self, *, most_s: float = 3600.0) -> None:
+        """Runs until all tasks have ended, letting as much time pass as that takes.
+
+        Raises:
+            RunError: it cannot end any more, or not within `most_s` seconds of virtual time.
+        """
+        self.settle()
+        end_ns = self.clock.now_ns() + round(most_s * 1e9)
+        while not self.ended:
+            due_ns = self.clock.next_due_ns()
+            if due_ns is None or due_ns > end_ns:
+                why = f"not within {most_s} s" if due_ns is not None else "nothing more can happen"
+                message = f"topology {self._topology.name!r} does not end: {why}; not ended: {self._not_ended()}"
+                raise RunError(message)
+            self.clock.advance((due_ns - self.clock.now_ns()) / 1e9)
+
+    def drain(self) -> None:
+        """Stops the spouts: what is inside flows out, and the topology ends."""
+        for worker in self.workers.values():
+            worker.drain()
+
+    @property
+    def ended(self) -> bool:
+        """Whether every task has ended."""
+        all_live = len(self.workers) == len(self._inboxes)
+        return all_live and all(worker.ended for worker in self.workers.values())
+
+    def kill(self, worker: int) -> None:
+        """Loses a worker, with its tasks and all that is inside, as a crash would."""
+        lost = self.workers.pop(worker)
+        self._keeper.forget(lost)
+        self._inboxes[worker].close()
+
+    def restart(self, worker: int) -> None:
+        """Starts a worker again that was killed: its tasks begin anew."""
+        self._inboxes[worker] = MemoryInbox(capacity_bytes=self._settings.inbox_bytes)
+        self._deploy(worker)
+        for number, peer in self.workers.items():
+            if number != worker:
+                peer.meet(worker, MemoryWay(self._inboxes[worker]))
+        self.workers[worker].begin()
+
+    def result(self) -> Result:
+        """What has come of it so far."""
+        return self._keeper.result()
+
+    def close(self) -> None:
+        """Closes every task."""
+        self.clock.detach(self)
+        self._close_workers()
+
+    def due_ns(self) -> int | None:
+        """See Watcher: the next tick, or the next time that spouts are asked."""
+        ticks = [due for worker in self.workers.values() if (due := worker.next_tick_ns) is not None]
+        if any(
+            not spout.ended and not (isinstance(spout.logic, FedSpout) and spout.logic.is_idle)
+            for worker in self.workers.values()
+            for spout in worker.spouts
+        ):
+            ticks.append(self.clock.now_ns() + ASK_SPOUTS_EVERY_NS)
+        return min(ticks, default=None)
+
+    def _turn(self, number: int) -> bool:
+        before = sum(map(len, self._inboxes.values()))
+        worked = self.workers[number].do_work()
+        # Credit that is given back counts as no work, yet somebody waits for it.
+        return worked > 0 or sum(map(len, self._inboxes.values())) != before
+
+    def _deploy(self, number: int) -> None:
+        deployment = Deployment(
+            worker=number,
+            topology=self._topology,
+            assignment=self._assignment,
+            inbox=self._inboxes[number],  # type: ignore[arg-type] # its records are read like a ring's
+            ways={peer: MemoryWay(inbox) for peer, inbox in self._inboxes.items() if peer != number},
+            settings=self._settings,
+            clock=self.clock,
+        )
+        self._keeper.watch(deployment)
+        self.workers[number] = deployment.build()
+        self._keeper.keep(self.workers[number])
+
+    def _close_workers(self) -> None:
+        for worker in self.workers.values():
+            worker.close()
+
+    def _not_ended(self) -> str:
+        tasks = (
+            f"{running.component}[task {running.task} on worker {number}, {running.queued_tuples} waiting]"
+            for number, worker in self.workers.items()
+            for running in (*worker.spouts, *worker.bolts)
+            if not running.ended
+        )
+        return ", ".join(tasks) or "a worker that was killed"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _planned(topology: Topology, workers: int) -> Assignment:
+    if workers < 1:
+        message = f"workers: wanted at least 1, got {workers}"
+        raise ValueError(message)
+    shape = shape_of(topology)
+    slots = tuple(WorkerSlot(worker=number, node="here") for number in range(workers))
+    return EvenScheduler().plan(PlanRequest(tasks=tasks_of(shape), edges=edges_of(shape), slots=slots))
+
+
+def _placed(topology: Topology, worker_of: Mapping[int, int]) -> Assignment:
+    wanted = {task.id for task in tasks_of(shape_of(topology))}
+    if worker_of.keys() != wanted:
+        message = f"worker_of: wanted a worker for each of the tasks {sorted(wanted)}, got {dict(worker_of)}"
+        raise ValueError(message)
+    return Assignment(number=1, worker_of=dict(worker_of))
