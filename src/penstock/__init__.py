@@ -3,11 +3,46 @@
 This module is the public door: everything a user needs is in `__all__`. Nothing in the package imports it.
 """
 
-from penstock.errors import PenstockError
+from penstock.connectors.collect import Collect
+from penstock.connectors.lines import Lines
+from penstock.connectors.rate import Rate
+from penstock.connectors.text_files import TextFiles
+from penstock.errors import PenstockError, RunError, SlotsError, StartError, TopologyError
+from penstock.spark.run import Run, run, start
+from penstock.spark.summary import Summary
+from penstock.topology.bolts import BatchBolt, Bolt, KeyedBolt, StatefulBolt
+from penstock.topology.context import TaskContext
+from penstock.topology.emit import Emit
+from penstock.topology.spouts import Spout
+from penstock.topology.topology import Topology
+from penstock.topology.tuples import Tuple
+from penstock.version import __version__
 
-__all__ = ["PenstockError", "__version__"]
-
-__version__ = "0.1.0.dev0"
+__all__ = [
+    "BatchBolt",
+    "Bolt",
+    "Collect",
+    "Emit",
+    "KeyedBolt",
+    "Lines",
+    "PenstockError",
+    "Rate",
+    "Run",
+    "RunError",
+    "SlotsError",
+    "Spout",
+    "StartError",
+    "StatefulBolt",
+    "Summary",
+    "TaskContext",
+    "TextFiles",
+    "Topology",
+    "TopologyError",
+    "Tuple",
+    "__version__",
+    "run",
+    "start",
+]
 
 
 def __dir__() -> list[str]:

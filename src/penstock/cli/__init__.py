@@ -1,0 +1,1 @@
+"""The command line: `penstock run`, `list`, `status`, `top`, `stop`, `drain`, `doctor`."""

@@ -1,0 +1,127 @@
+"""A run in the terminal: who does how much, what waits, how long it takes, what goes wrong."""
+
+from __future__ import annotations
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from penstock.control.metrics import ComponentMetrics, EdgeMetrics, Latency, RunMetrics
+from penstock.control.status import RunStatus
+
+__all__ = ["run_view"]
+
+BAR_WIDTH = 6
+MOST_FAILURES = 5
+MOST_NOTICES = 4
+
+
+def run_view(status: RunStatus, metrics: RunMetrics) -> RenderableType:
+    """The whole picture: headline, components, edges, failures."""
+    parts: list[RenderableType] = [_headline(status, metrics), _components(metrics)]
+    if metrics.edges:
+        parts.append(_edges(metrics))
+    if metrics.failures:
+        parts.append(_failures(metrics))
+    parts += [Text(f"· {notice}", style="yellow") for notice in status.notices[-MOST_NOTICES:]]
+    return Group(*parts, Text())
+
+
+def _headline(status: RunStatus, metrics: RunMetrics) -> Text:
+    present = sum(worker.state not in ("awaited", "left") for worker in status.workers)
+    nodes = len({worker.node for worker in status.workers if worker.node})
+    text = Text.assemble(
+        (status.topology, "bold"),
+        f"  {status.phase.value}  {metrics.run_s:.1f} s  ",
+        f"{present}/{len(status.workers)} workers on {nodes or 1} node{'s' if nodes > 1 else ''}",
+    )
+    if status.restarts:
+        text.append(f"  restarts {status.restarts}", style="yellow")
+    if metrics.lost:
+        text.append(f"  lost {metrics.lost:,} tuples", style="red")
+    if metrics.end_to_end is not None:
+        text.append(
+            f"  end to end p50 {duration(metrics.end_to_end.p50_ns)}, p99 {duration(metrics.end_to_end.p99_ns)}"
+        )
+    return text
+
+
+def _components(metrics: RunMetrics) -> Table:
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    table.add_column("component")
+    for heading in ("tasks", "in/s", "out/s", "done", "waiting"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("busy", no_wrap=True)
+    for heading in ("p50", "p99", "errors"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for component in metrics.components:
+        table.add_row(*_component_cells(component))
+    return table
+
+
+def _component_cells(component: ComponentMetrics) -> list[RenderableType]:
+    latency = component.latency
+    return [
+        Text(component.name, style="cyan" if component.kind == "spout" else ""),
+        str(component.tasks),
+        _number(component.processed_per_s) if component.kind == "bolt" else "",
+        _number(component.emitted_per_s),
+        f"{component.processed:,}",
+        Text(f"{component.backlog:,}", style="yellow" if component.backlog > 10_000 else ""),
+        _bar(component.busiest_share),
+        duration(latency.p50_ns) if latency else "",
+        duration(latency.p99_ns) if latency else "",
+        Text(f"{component.failed:,}", style="red") if component.failed else "",
+    ]
+
+
+def _edges(metrics: RunMetrics) -> Table:
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    table.add_column("edge")
+    for heading in ("tuples/s", "bytes/s", "hop p50", "hop p99"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for edge in metrics.edges:
+        table.add_row(_edge_name(edge), _number(edge.tuples_per_s), _number(edge.bytes_per_s), *_p50_p99(edge.hop))
+    return table
+
+
+def _edge_name(edge: EdgeMetrics) -> str:
+    stream = "" if edge.stream == "default" else f".{edge.stream}"
+    return f"{edge.source}{stream} → {edge.target}"
+
+
+def _p50_p99(latency: Latency | None) -> tuple[str, str]:
+    return ("", "") if latency is None else (duration(latency.p50_ns), duration(latency.p99_ns))
+
+
+def _failures(metrics: RunMetrics) -> Table:
+    table = Table(show_edge=False, pad_edge=False, title="exceptions in user code", title_justify="left")
+    table.add_column("component")
+    table.add_column("count", justify="right")
+    table.add_column("what", overflow="fold")
+    for failure in metrics.failures[:MOST_FAILURES]:
+        table.add_row(failure.component, f"{failure.count:,}", f"{failure.kind}: {failure.message}")
+    return table
+
+
+def _bar(share: float) -> Text:
+    share = min(1.0, max(0.0, share))
+    filled = round(share * BAR_WIDTH)
+    style = "red" if share > 0.9 else "green"
+    return Text.assemble(("█" * filled, style), ("░" * (BAR_WIDTH - filled), "dim"), f" {share:4.0%}")
+
+
+def _number(value: float) -> str:
+    for limit, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= limit:
+            return f"{value / limit:.1f}{unit}"
+    return f"{value:.0f}"
+
+
+def duration(ns: float) -> str:
+    """A duration for people: three digits and a unit."""
+    for limit, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")):
+        if ns >= limit:
+            return f"{ns / limit:.3g} {unit}"
+    return f"{ns:.0f} ns"
