@@ -1,0 +1,33 @@
+"""The run: measure, judge."""
+
+from bench.overhead.contest import Contest
+from bench.overhead.goals import overhead_goals
+from bench.overhead.handwritten import Handwritten
+from bench.overhead.plan import FULL, QUICK
+from bench.overhead.tables import latency_table, left_out_table, throughput_table
+from bench.overhead.topology import Topology
+from bench.report import Outcome
+from bench.settings import RunSettings
+from penstock.spark.session import borrowed_session
+
+
+def run(settings: RunSettings) -> Outcome:
+    """Measure the chain as a topology beside the chain by hand, all in one Spark session."""
+    plan = QUICK if settings.quick else FULL
+    topology, per_message = Topology(), Handwritten(1)
+    batched = [Handwritten(batch) for batch in plan.batches]
+    batched_names = [chain.name for chain in batched]
+    with borrowed_session(workers=topology.workers):
+        contest = Contest([topology, per_message, *batched], settings.progress)
+        contenders = [topology.name, per_message.name]
+        throughput = contest.throughput([*contenders, *batched_names], plan.flood_s, plan.rounds)
+        latency = contest.latency(contenders, plan.paced(), plan.rounds)
+    return Outcome(
+        figures={"throughput": throughput, "latency": latency, "left_out": contest.left_out},
+        goals=overhead_goals(topology.name, per_message.name, batched_names, throughput, latency),
+        tables=(
+            throughput_table(throughput, plan.rounds),
+            latency_table(latency, plan.rounds),
+            left_out_table(contest.left_out),
+        ),
+    )

@@ -1,0 +1,155 @@
+"""The chain as a Penstock topology: a spout and two record bolts, a worker each."""
+
+import json
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import penstock as ps
+from bench.overhead.chain import Chain, ChainError, Paced
+from bench.overhead.tuples import BODY, Pacer
+
+_EMITTED_AT_ONCE = 64
+_ANSWER_FILE = "answer.json"
+_FIELDS = ("stamp_ns", "body")
+
+
+class Topology(Chain):
+    """Runs on the SparkSession that is active."""
+
+    name = "Penstock"
+    workers = 3
+
+    def absence(self) -> str | None:
+        """It is always there."""
+        return None
+
+    def flood_s(self, count: int) -> float:
+        """A bounded run."""
+        answer = _run(Flood(count), Drain)
+        if answer["taken"] != count or answer["last"] != count - 1:
+            message = f"of {count} tuples {answer['taken']} arrived, the last was number {answer['last']}"
+            raise ChainError(message)
+        return float(answer["finished_ns"] - answer["started_ns"]) / 1e9
+
+    def latencies_ns(self, paced: Paced) -> list[int]:
+        """A bounded run."""
+        count = paced.warm_up + paced.count
+        latencies: list[int] = _run(Steady(paced.rate_per_s, count), Collect)["latencies_ns"]
+        if len(latencies) != count:
+            message = f"of {count} tuples {len(latencies)} arrived"
+            raise ChainError(message)
+        return latencies[paced.warm_up :]
+
+
+def _run(spout: ps.Spout, sink: type["Sink"]) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory(prefix="penstock-bench-") as folder:
+        topology = ps.Topology("overhead")
+        a = topology.spout("a", spout)
+        b = topology.bolt("b", Forward(), a.shuffle())
+        topology.bolt("c", sink(folder), b.shuffle())
+        try:
+            ps.run(topology, workers=Topology.workers)
+        except ps.PenstockError as error:
+            raise ChainError(str(error)) from error
+        answer: dict[str, Any] = json.loads(Path(folder, _ANSWER_FILE).read_text())
+        return answer
+
+
+class Flood(ps.Spout):
+    """So many tuples as fast as they go; the first carries when it was emitted."""
+
+    fields = _FIELDS
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.emitted = 0
+
+    def next(self) -> list[tuple[int, str]]:
+        first = self.emitted
+        if first == self.count:
+            raise StopIteration
+        self.emitted = min(self.count, first + _EMITTED_AT_ONCE)
+        tuples = [(number, BODY) for number in range(first, self.emitted)]
+        if first == 0:
+            tuples[0] = (time.monotonic_ns(), BODY)
+        return tuples
+
+
+class Steady(ps.Spout):
+    """So many tuples at a rate, each on its way before the next is waited for."""
+
+    fields = _FIELDS
+
+    def __init__(self, rate_per_s: int, count: int) -> None:
+        self.rate_per_s = rate_per_s
+        self.count = count
+
+    def open(self, context: ps.TaskContext) -> None:  # noqa: ARG002
+        self.pacer: Pacer | None = None
+        self.just_emitted = False
+
+    def next(self) -> tuple[int, str] | None:
+        pacer = self.pacer = self.pacer or Pacer(self.rate_per_s, self.count)
+        if not pacer.left:
+            raise StopIteration
+        wait_s = pacer.wait_s()
+        if wait_s:
+            if self.just_emitted:  # to sleep now would keep back what was emitted before
+                self.just_emitted = False
+                return None
+            time.sleep(wait_s)
+            pacer.woke()
+        self.just_emitted = True
+        return pacer.stamp_ns(), BODY
+
+
+class Forward(ps.Bolt):
+    """The smallest bolt there is: makes a new tuple of each."""
+
+    fields = _FIELDS
+
+    def process(self, tup: ps.Tuple) -> tuple[int, str]:
+        return tup.stamp_ns, tup.body
+
+
+class Sink(ps.Bolt):
+    """Leaves an answer in a folder when all tuples have come."""
+
+    fields = ()
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+
+    def leave(self, **answer: Any) -> None:
+        Path(self.folder, _ANSWER_FILE).write_text(json.dumps(answer))
+
+
+class Drain(Sink):
+    """Takes tuples, looking at each."""
+
+    def open(self, context: ps.TaskContext) -> None:  # noqa: ARG002
+        self.started_ns = self.taken = self.last = 0
+
+    def process(self, tup: ps.Tuple) -> None:
+        self.last = tup.stamp_ns
+        self.taken += 1
+        if self.taken == 1:
+            self.started_ns = tup.stamp_ns
+
+    def finish(self) -> None:
+        self.leave(started_ns=self.started_ns, finished_ns=time.monotonic_ns(), taken=self.taken, last=self.last)
+
+
+class Collect(Sink):
+    """Notes how long each tuple took."""
+
+    def open(self, context: ps.TaskContext) -> None:  # noqa: ARG002
+        self.latencies: list[int] = []
+
+    def process(self, tup: ps.Tuple) -> None:
+        self.latencies.append(time.monotonic_ns() - tup.stamp_ns)
+
+    def finish(self) -> None:
+        self.leave(latencies_ns=self.latencies)

@@ -1,0 +1,176 @@
+"""Penstock: a spout, bolts that split and bolts that count, over several workers; record bolts or batch bolts."""
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from itertools import cycle, islice
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+import penstock as ps
+from bench.wordcount.corpus import read_corpus
+from bench.wordcount.job import CounterNotes, Job
+
+_EMITTED_AT_ONCE = 256
+
+
+def main() -> None:
+    """Run one job."""
+    job = Job.from_command_line()
+    ps.run(topology_of(job), workers=job.options["workers"])
+
+
+def topology_of(job: Job) -> ps.Topology:
+    """The word count of one job, a task for each component."""
+    paced = bool(job.rate_per_s)
+    split: ps.Bolt | ps.BatchBolt = Split()
+    count: ps.KeyedBolt | ps.BatchBolt = (TimedCount if paced else Count)(job)
+    if job.options["bolts"] == "batch":
+        split, count = SplitBatches(), (TimedCountBatches if paced else CountBatches)(job)
+    topology = ps.Topology("wordcount")
+    sentences = topology.spout("sentences", (PacedSentences if paced else Sentences)(job))
+    words = topology.bolt("split", split, sentences.shuffle())
+    topology.bolt("count", count, words.by("word"))
+    return topology
+
+
+class Sentences(ps.Spout):
+    """All sentences, as fast as they go."""
+
+    fields = ("sentence", "line")
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+
+    def open(self, context: ps.TaskContext) -> None:  # noqa: ARG002
+        self.sentences = zip(range(self.job.sentences), cycle(read_corpus(Path(self.job.corpus))), strict=False)
+        self.started = False
+
+    def next(self) -> list[tuple[int, str]]:
+        if not self.started:
+            self.started = True
+            self.job.note_start(time.monotonic_ns())
+        batch = list(islice(self.sentences, _EMITTED_AT_ONCE))
+        if not batch:
+            raise StopIteration
+        return batch
+
+
+class PacedSentences(ps.Spout):
+    """Whatever is due; on its way before the next is waited for."""
+
+    fields = ("sentence", "line")
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+
+    def open(self, context: ps.TaskContext) -> None:  # noqa: ARG002
+        lines = islice(cycle(read_corpus(Path(self.job.corpus))), self.job.sentences)
+        self.sentences = list(enumerate(lines))
+        self.emitted = self.started_ns = 0
+        self.just_emitted = False
+
+    def next(self) -> list[tuple[int, str]] | None:
+        job, emitted = self.job, self.emitted
+        if emitted == job.sentences:
+            raise StopIteration
+        now_ns = time.monotonic_ns()
+        if not self.started_ns:
+            self.started_ns = now_ns
+            job.note_start(now_ns)
+        due = job.due_count(self.started_ns, now_ns)
+        if due == emitted:
+            if self.just_emitted:  # to sleep now would keep back what was emitted before
+                self.just_emitted = False
+                return None
+            time.sleep((job.due_ns(self.started_ns, emitted) - now_ns) / 1e9)
+            due = job.due_count(self.started_ns, time.monotonic_ns())
+        self.just_emitted = True
+        self.emitted = due
+        return self.sentences[emitted:due]
+
+
+class Split(ps.Bolt):
+    """A word each."""
+
+    fields = ("word", "sentence")
+
+    def process(self, tup: ps.Tuple) -> Iterator[tuple[str, int]]:
+        sentence = tup.sentence
+        for word in tup.line.split():
+            yield word, sentence
+
+
+class Count(ps.KeyedBolt):
+    """How often each word came; left behind at the end."""
+
+    fields = ()
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+
+    def open(self, context: ps.TaskContext) -> None:
+        self.notes = CounterNotes(self.job, f"counter-{context.index}")
+
+    def process(self, key: str, tup: ps.Tuple) -> None:  # noqa: ARG002
+        self.state[key] = self.state.get(key, 0) + 1
+
+    def finish(self) -> None:
+        self.notes.save(self.state, time.monotonic_ns())
+
+
+class TimedCount(Count):
+    """Notes besides when each sentence's words were counted."""
+
+    def process(self, key: str, tup: ps.Tuple) -> None:
+        self.state[key] = self.state.get(key, 0) + 1
+        self.notes.times[tup.sentence] = time.monotonic_ns()
+
+
+class SplitBatches(ps.BatchBolt):
+    """A row for each word."""
+
+    fields = ("word", "sentence")
+
+    def process_batch(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        words = pc.split_pattern(batch["line"], " ")
+        rows = pc.list_parent_indices(words)
+        yield pa.RecordBatch.from_arrays([pc.list_flatten(words), batch["sentence"].take(rows)], names=self.fields)
+
+
+class CountBatches(ps.BatchBolt):
+    """How often each word came; left behind at the end."""
+
+    fields = ()
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+
+    def open(self, context: ps.TaskContext) -> None:
+        self.notes = CounterNotes(self.job, f"counter-{context.index}")
+        self.counts: Counter[str] = Counter()
+
+    def process_batch(self, batch: pa.RecordBatch) -> None:
+        counted = pc.value_counts(batch["word"])
+        counts = self.counts
+        for word, count in zip(counted.field(0).to_pylist(), counted.field(1).to_pylist(), strict=True):
+            counts[word] += count
+
+    def finish(self) -> None:
+        self.notes.save(self.counts, time.monotonic_ns())
+
+
+class TimedCountBatches(CountBatches):
+    """Notes besides when each sentence's words were counted."""
+
+    def process_batch(self, batch: pa.RecordBatch) -> None:
+        super().process_batch(batch)
+        now_ns = time.monotonic_ns()
+        for sentence in batch["sentence"].unique().to_pylist():
+            self.notes.times[sentence] = now_ns
+
+
+if __name__ == "__main__":
+    main()

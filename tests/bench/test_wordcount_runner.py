@@ -1,0 +1,58 @@
+"""Runners in processes: what they leave behind is read, and nothing else of them remains."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench.wordcount.corpus import write_corpus
+from bench.wordcount.job import Job
+from bench.wordcount.notes import read_flood
+from bench.wordcount.runner import RunnerError, run_job
+
+STUB = "tests.bench.wordcount_stub"
+PATIENCE_S = 60.0
+
+
+def job_of(tmp_path: Path, manner: str) -> Job:
+    corpus = tmp_path / "corpus.txt"
+    write_corpus(corpus, sentences=20)
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    return Job(corpus=str(corpus), sentences=50, rate_per_s=0, folder=str(folder), options={"manner": manner})
+
+
+def run(job: Job, timeout_s: float = PATIENCE_S) -> None:
+    run_job(Path(sys.executable), STUB, job, timeout_s)
+
+
+def is_running(pid: int) -> bool:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except FileNotFoundError:
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+def test_a_runner_that_counts_right(tmp_path: Path) -> None:
+    job = job_of(tmp_path, "right")
+    run(job)
+    assert read_flood(job).elapsed_s > 0
+
+
+def test_a_runner_that_fails_is_quoted(tmp_path: Path) -> None:
+    with pytest.raises(RunnerError, match=r"wordcount_stub ended with 1; its last words:\nit cannot be done"):
+        run(job_of(tmp_path, "dying"))
+
+
+def test_a_child_that_outlives_its_runner_is_ended(tmp_path: Path) -> None:
+    job = job_of(tmp_path, "abandoning")
+    run(job)
+    assert not is_running(int(Path(job.folder, "child").read_text()))
+
+
+def test_a_runner_that_hangs_is_ended_with_its_children(tmp_path: Path) -> None:
+    job = job_of(tmp_path, "hanging")
+    with pytest.raises(RunnerError, match="was not done after 5 s"):
+        run(job, timeout_s=5.0)
+    assert not is_running(int(Path(job.folder, "child").read_text()))
