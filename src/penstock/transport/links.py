@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from types import TracebackType
 from typing import Self
 
@@ -17,13 +18,14 @@ import zmq
 import zmq.auth
 from zmq.auth.thread import ThreadAuthenticator
 
-from penstock.errors import RingError
+from penstock.errors import MessageTooLargeError, RingError
 from penstock.transport.frames import pack_header, unpack_header
 from penstock.transport.ring import RingWriter, Route
 
 __all__ = ["LinkKeys", "LinkReceiver", "LinkSender"]
 
 _LINGER_MS = 0
+_RING_FULL_WAIT_S = 0.0005
 
 
 class LinkKeys(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,8 +71,10 @@ class LinkReceiver:
         self._thread = threading.Thread(
             target=self._receive, args=(socket, ring_address), name="penstock-link", daemon=True
         )
-        self._thread.start()
         self.refused_frames = 0
+        """Frames that were no frames, or that the ring does not take."""
+        self._closing = False
+        self._thread.start()
 
     def _receive(self, socket: zmq.Socket[bytes], ring_address: str) -> None:
         stop = self._context.socket(zmq.PAIR)
@@ -80,17 +84,29 @@ class LinkReceiver:
         poller.register(stop, zmq.POLLIN)
         with contextlib.suppress(RingError), RingWriter.attach(ring_address) as writer:
             while stop not in dict(poller.poll()):
-                frame = socket.recv_multipart(copy=False)
-                if len(frame) != 2:
+                try:
+                    header, payload = socket.recv_multipart(copy=False)
+                    self._deliver(writer, unpack_header(header.bytes), payload.buffer)
+                except (ValueError, MessageTooLargeError):
                     self.refused_frames += 1
-                    continue
-                writer.write(frame[1].buffer, unpack_header(frame[0].bytes))
         socket.close()
         stop.close()
 
+    def _deliver(self, writer: RingWriter, route: Route, payload: memoryview) -> None:
+        """Writes a frame into the ring, however long that is full: ZeroMQ holds the senders back meanwhile."""
+        if len(payload) <= writer.max_record_bytes:
+            while not writer.try_write(payload, route) and not self._closing:
+                time.sleep(_RING_FULL_WAIT_S)
+            return
+        large = writer.send_large(payload, route)
+        while not large.advance() and not self._closing:
+            time.sleep(_RING_FULL_WAIT_S)
+
     def close(self) -> None:
         """Stops receiving; what was not received is the sender's loss."""
-        self._stop.send(b"")
+        self._closing = True
+        with contextlib.suppress(zmq.Again):  # the thread has ended by itself, with its ring
+            self._stop.send(b"", zmq.NOBLOCK)
         self._thread.join()
         self._stop.close()
         self._authenticator.stop()
@@ -120,7 +136,7 @@ class LinkSender:
     def try_send(self, route: Route, payload: bytes) -> bool:
         """Sends a frame if ZeroMQ has room for it."""
         try:
-            self._socket.send_multipart((pack_header(route), payload), flags=zmq.NOBLOCK, copy=len(payload) < 65536)
+            self._socket.send_multipart((pack_header(route), payload), flags=zmq.NOBLOCK)
         except zmq.Again:
             return False
         return True
