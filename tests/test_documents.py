@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tools import reference
+
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 MODULES_WITH_EXAMPLES = ["penstock.transport.ring"]
@@ -37,3 +39,7 @@ def test_docstring_examples_run(module: str) -> None:
     result = doctest.testmod(importlib.import_module(module))
     assert result.attempted > 0
     assert result.failed == 0
+
+
+def test_reference_is_what_the_docstrings_say() -> None:
+    assert reference.PAGE.read_text() == reference.reference(), "run python -m tools.reference"

@@ -110,12 +110,18 @@ def test_what_is_over_cannot_be_ended_again(question: AskStop | AskDrain) -> Non
 
 def test_whoever_comes_when_it_is_over_is_sent_away() -> None:
     stage = Stage(workers=2)
-    stage.runs()
+    connections = stage.runs()
     stage.says(b"visitor", AskStop())
 
     late = stage.comes(0, attempt=5)
 
     assert kinds(stage.said, late) == ["Refuse"]
+    assert [worker.generation for worker in stage.status().workers] == [1, 1]
+    assert "silent" not in {worker.state for worker in stage.status().workers}
+    stage.says(connections[1], Left())
+    assert not stage.is_over()
+    stage.says(connections[0], Left())
+    assert stage.finished().summary.status.restarts == 0
 
 
 def test_collected_rows_are_kept_in_order_of_arrival() -> None:

@@ -1,6 +1,7 @@
 """Who gets in: holders of the run's key, and nobody else."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
 import zmq
@@ -58,9 +59,19 @@ def no_key(context: Context, run: Troupe) -> zmq.Socket[bytes]:
     return dealer
 
 
-def outcome_of_handshake(context: Context, run: Troupe, connect: Callable[[Context, Troupe], zmq.Socket[bytes]]) -> str:
+@contextmanager
+def monitored(dealer: zmq.Socket[bytes]) -> Iterator[zmq.Socket[bytes]]:
+    """What ZeroMQ tells of a socket's connections. It must be told to stop before its listener may go."""
+    with dealer.get_monitor_socket(zmq.EVENT_ALL) as monitor:
+        try:
+            yield monitor
+        finally:
+            dealer.disable_monitor()
+
+
+def outcome_of_handshake(run: Troupe, connect: Callable[[Context, Troupe], zmq.Socket[bytes]]) -> str:
     """What becomes of a connection: "in" if a question is answered, "out" if the handshake fails."""
-    with connect(context, run) as dealer, dealer.get_monitor_socket(zmq.EVENT_ALL) as monitor:
+    with zmq.Context() as context, connect(context, run) as dealer, monitored(dealer) as monitor:
         dealer.send_multipart([Numbering().stamp(AskStatus()), encode(AskStatus())])
         poller = zmq.Poller()
         poller.register(dealer, zmq.POLLIN)
@@ -74,27 +85,27 @@ def outcome_of_handshake(context: Context, run: Troupe, connect: Callable[[Conte
 
 
 def test_the_runs_own_key_gets_in() -> None:
-    with troupe() as run, zmq.Context() as context:
-        assert outcome_of_handshake(context, run, own) == "in"
+    with troupe() as run:
+        assert outcome_of_handshake(run, own) == "in"
 
 
 @pytest.mark.parametrize("connect", [foreign_key, servers_own_public_key, wrong_server_key, no_key])
 def test_nobody_else_gets_in(connect: Callable[[Context, Troupe], zmq.Socket[bytes]]) -> None:
-    with troupe() as run, zmq.Context() as context:
-        assert outcome_of_handshake(context, run, connect) == "out"
-        assert outcome_of_handshake(context, run, own) == "in"
+    with troupe() as run:
+        assert outcome_of_handshake(run, connect) == "out"
+        assert outcome_of_handshake(run, own) == "in"
         assert run.server.status().notices == ()
 
 
 def test_the_key_of_another_run_does_not_open_this_one() -> None:
-    with troupe() as one, troupe() as two, zmq.Context() as context:
+    with troupe() as one, troupe() as two:
 
         def neighbour(context: Context, run: Troupe) -> zmq.Socket[bytes]:
             return connected_dealer(
                 context, endpoint=run.server.endpoint, server_public=run.keys.server.public, keys=two.keys.client
             )
 
-        assert outcome_of_handshake(context, one, neighbour) == "out"
+        assert outcome_of_handshake(one, neighbour) == "out"
 
 
 def test_keys_are_made_for_each_run() -> None:

@@ -98,6 +98,16 @@ def test_a_worker_that_hangs_is_ended_and_started_anew() -> None:
     assert "worker 0 was launched 2 times, and this is launch 1" in only(stage.said, late, Refuse).reason
 
 
+def test_a_worker_that_hangs_again_is_ended_again() -> None:
+    stage = Stage(workers=1, detection_s=3, restart_after_s=10)
+    stage.runs()
+    for launch in (1, 2, 3):
+        assert stops(stage.passes(14)) == [(0, launch)]
+        assert starts(stage.host_ends(0, launch=launch)) == [(0, launch + 1)]
+        again = stage.comes(0, launch=launch + 1)
+        stage.says(again, Ready(assignment=1))
+
+
 def test_a_worker_that_hangs_before_the_beginning_is_started_anew_too() -> None:
     stage = Stage(workers=2, detection_s=3, restart_after_s=10, ready_timeout_s=100)
     hung, _ = stage.starts()

@@ -31,7 +31,8 @@ from penstock.control.status import Phase
 from penstock.control.wire import address_towards
 from penstock.errors import RunError, StartError
 from tests.control.stage import PLAN, register
-from tests.control.troupe import Clock, IdleHost, troupe, wait_until, worker
+from tests.control.troupe import Clock, IdleHost, troupe, worker
+from tests.ring.patience import wait_until
 
 
 def test_a_whole_run() -> None:

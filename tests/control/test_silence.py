@@ -27,7 +27,8 @@ from penstock.control.protocol import (
 from penstock.control.wire import connected_dealer
 from penstock.errors import RunError
 from tests.control.stage import register
-from tests.control.troupe import Clock, Played, Troupe, troupe, wait_until, worker
+from tests.control.troupe import Clock, Played, Troupe, troupe, worker
+from tests.ring.patience import wait_until
 
 
 class Wire:
@@ -67,11 +68,11 @@ class Wire:
                 else:
                     target.sendall(data)
         except OSError:
-            pass
+            return
 
-    def cut(self) -> None:
-        """All connections break; new ones can be made."""
-        for end in self._open:
+    def cut(self, *, driver_notices: bool = True) -> None:
+        """All connections break, for the worker at least; new ones can be made."""
+        for end in self._open if driver_notices else self._open[::2]:
             try:
                 end.shutdown(socket.SHUT_RDWR)
             except OSError:
@@ -100,7 +101,8 @@ def admitted(played: Played) -> Played:
     return played
 
 
-def test_a_worker_reconnects_by_itself_and_stays_who_it_is() -> None:
+@pytest.mark.parametrize("driver_notices", [True, False])
+def test_a_worker_reconnects_by_itself_and_stays_who_it_is(driver_notices: bool) -> None:
     clock = Clock()
     with (
         troupe() as run,
@@ -108,7 +110,7 @@ def test_a_worker_reconnects_by_itself_and_stays_who_it_is() -> None:
         worker(run, endpoint=cable.endpoint, clock=clock) as played,
     ):
         admitted(played)
-        cable.cut()
+        cable.cut(driver_notices=driver_notices)
         wait_until(lambda: cable.connections == 2, "the worker connects again")
         clock.passes(1)
 
@@ -164,6 +166,17 @@ def test_a_worker_notices_that_there_never_was_a_driver() -> None:
             wait_until(lambda: gone(played, clock), "nobody ever answers")
 
 
+def test_a_driver_that_answers_is_never_taken_for_gone() -> None:
+    clock = Clock()
+    with troupe() as run, worker(run, clock=clock) as played:
+        admitted(played)
+        for _ in range(50):
+            played.heard.clear()
+            clock.passes(0.5)
+            played.hears(Pulse)
+            assert played.client.driver_gone is None
+
+
 def test_a_worker_that_was_busy_for_long_does_not_blame_the_driver() -> None:
     clock = Clock()
     with troupe() as run, worker(run, clock=clock) as played:
@@ -205,7 +218,7 @@ def test_a_key_holder_that_babbles_is_refused_and_the_run_goes_on() -> None:
             [b"one part"],
             [b"\0" * 8, b"GET / HTTP/1.1"],
             [b"not a number", encode(Heartbeat())],
-            [b"", b"", b"", b""],
+            [b"\0" * 8, encode(Heartbeat()), b"", b""],
         ):
             with connected_dealer(context, **about) as dealer:  # type: ignore[arg-type]
                 dealer.send_multipart(parts)

@@ -127,6 +127,18 @@ def test_a_worker_that_fell_silent_is_not_counted_on() -> None:
     assert set(deploy(said, other).assignment.worker_of.values()) == {1}
 
 
+def test_a_worker_that_hangs_while_others_are_waited_for_is_started_anew() -> None:
+    stage = Stage(workers=2, start_timeout_s=100, detection_s=3, restart_after_s=10)
+    stage.happens(Launch())
+    stage.comes(0)
+
+    assert stops(stage.passes(14)) == [(0, 1)]
+    assert starts(stage.host_ends(0)) == [(0, 2)]
+    again, other = stage.comes(0, launch=2), stage.comes(1)
+
+    assert kinds(stage.said, again) == kinds(stage.said, other) == ["Admit", "Deploy"]
+
+
 def test_a_job_that_ends_before_its_worker_came_fails_the_start_with_the_remote_traceback() -> None:
     stage = Stage(workers=2)
     stage.happens(Launch())

@@ -1,8 +1,7 @@
 """A server with real sockets, a host that starts nothing, and workers that the test plays."""
 
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,16 +12,7 @@ from penstock.control.protocol import FromController
 from penstock.control.server import ControlServer
 from penstock.control.settings import ControlSettings
 from tests.control.stage import PLAN
-
-PATIENCE_S = 60.0
-
-
-def wait_until(condition: Callable[[], object], what: str) -> None:
-    """Returns when `condition` holds; fails when it does not for very long."""
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline, f"waited {PATIENCE_S:g} s in vain: {what}"
-        time.sleep(0.001)
+from tests.ring.patience import wait_until
 
 
 class IdleHost:

@@ -9,7 +9,7 @@ import pytest
 
 from penstock.spark.session import borrowed_session
 from tests.spark.remote_driver import RemoteDriver
-from tests.spark.standalone import standalone_cluster
+from tests.spark.standalone import FAST_START, standalone_cluster
 
 # A session takes seconds to start, and half a minute on a machine that is busy.
 PATIENCE_S = 600
@@ -19,8 +19,12 @@ Place = Callable[..., Any]
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if "tests/spark/" in item.path.as_posix():
-            item.add_marker(pytest.mark.timeout(PATIENCE_S))
+        if "tests/spark/" not in item.path.as_posix():
+            continue
+        item.add_marker(pytest.mark.timeout(PATIENCE_S))
+        on_cluster = "cluster" in getattr(item, "fixturenames", ()) or "[cluster" in item.name
+        if on_cluster or item.path.stem == "test_drivers":
+            item.add_marker(pytest.mark.cluster)
 
 
 @pytest.fixture(scope="session")
@@ -34,7 +38,13 @@ def spark() -> Iterator[Any]:
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RemoteDriver]:
     """The driver of a standalone cluster with two nodes."""
-    settings = {"spark.ui.enabled": "false", "spark.executor.memory": "512m", "spark.ui.showConsoleProgress": "false"}
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.executor.memory": "512m",
+        "spark.driver.extraJavaOptions": FAST_START,
+        "spark.executor.extraJavaOptions": FAST_START,
+    }
     with (
         standalone_cluster(tmp_path_factory.mktemp("cluster")) as master,
         RemoteDriver(master, settings) as driver,

@@ -11,6 +11,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
+from penstock.errors import RunError
 from penstock.spark.run import Run, run, start
 from penstock.spark.session import active_session
 from tests.spark import topologies
@@ -21,8 +22,8 @@ def say(**what: Any) -> None:
     print(json.dumps(what), flush=True)
 
 
-def embedded(_folder: Path) -> None:
-    """Two runs one after the other, and two at once, in local sessions of their own."""
+def embedded(folder: Path) -> None:
+    """Runs in local sessions of their own: one, two at once, one that loses its session, and one that is left alone."""
     summary = run(topologies.word_count(20), workers=2)
     first = {row.word: row.count for row in summary.collected("totals")}
     gone = active_session() is None
@@ -31,6 +32,24 @@ def embedded(_folder: Path) -> None:
         inner.wait()
         second = {row.word: row.count for row in inner.summary().collected("totals")}
     say(first=first, second=second, gone=[gone, active_session() is None])
+    say(**bereft())
+    running = start(topologies.endless(notes=folder), workers=2)
+    await_flow(running)
+    say(pids=sorted(pids(running).values()))
+
+
+def bereft() -> dict[str, Any]:
+    """The session is stopped under a run."""
+    running = start(topologies.endless(), workers=2)
+    await_flow(running)
+    session = active_session()
+    assert session is not None
+    session.stop()
+    try:
+        running.wait()
+    except RunError as error:
+        return {"error": str(error), "threads": [thread.name for thread in threading.enumerate()]}
+    return {}
 
 
 def endless(folder: Path) -> None:
@@ -45,25 +64,5 @@ def endless(folder: Path) -> None:
     run(topologies.endless(notes=folder), workers=2, progress=progress)
 
 
-def forgetful(folder: Path) -> None:
-    """A script that ends while its run goes on."""
-    running = start(topologies.endless(notes=folder), workers=2)
-    await_flow(running)
-    say(pids=sorted(pids(running).values()))
-
-
-def bereft(_folder: Path) -> None:
-    """The session is stopped under a run."""
-    running = start(topologies.endless(), workers=2)
-    await_flow(running)
-    session = active_session()
-    assert session is not None
-    session.stop()
-    try:
-        running.wait()
-    except Exception as error:
-        say(kind=type(error).__name__, text=str(error), threads=[thread.name for thread in threading.enumerate()])
-
-
 if __name__ == "__main__":
-    {"embedded": embedded, "endless": endless, "forgetful": forgetful, "bereft": bereft}[sys.argv[1]](Path(sys.argv[2]))
+    {"embedded": embedded, "endless": endless}[sys.argv[1]](Path(sys.argv[2]))

@@ -10,6 +10,7 @@ import signal
 from typing import Any
 
 from penstock.errors import RunError
+from penstock.spark.doctor import diagnose
 from penstock.spark.run import Run, run, start
 from penstock.spark.slots import count_slots
 from tests.ring.patience import wait_until
@@ -110,10 +111,15 @@ def slots(spark: Any) -> tuple[int | None, int | None]:
     return counted.now, counted.most
 
 
+def preflight(spark: Any) -> list[tuple[str, str]]:
+    return [(finding.level, finding.what) for finding in diagnose(spark, workers=4)]
+
+
 def leftovers(spark: Any, *, tasks: int) -> set[str]:
     """What runs left behind in the Python processes that hosted them, which Spark keeps for the next task."""
 
     def look(batches: Any) -> Any:  # ships whole, because an executor does not have the tests
+        import contextlib
         import threading
         import time
         from pathlib import Path
@@ -126,8 +132,9 @@ def leftovers(spark: Any, *, tasks: int) -> set[str]:
         maps = Path("/proc/self/maps").read_text().splitlines()
         found += [f"mapping {line}" for line in maps if "/memfd:" in line]
         for entry in Path("/proc/self/fd").iterdir():
-            if entry.exists() and "/memfd:" in str(entry.readlink()):
-                found.append(f"descriptor {entry.readlink()}")
+            with contextlib.suppress(FileNotFoundError):  # that of the listing itself
+                if "/memfd:" in str(entry.readlink()):
+                    found.append(f"descriptor {entry.readlink()}")
         time.sleep(0.2)  # so that the next task goes to another process
         yield pa.RecordBatch.from_pydict({"left": found}, schema=pa.schema({"left": pa.string()}))
 

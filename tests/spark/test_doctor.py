@@ -9,6 +9,8 @@ import pytest
 from penstock.spark.doctor import Finding, diagnose
 from penstock.spark.self_test import own_versions, self_test
 from penstock.version import __version__
+from tests.spark import scenarios
+from tests.spark.remote_driver import RemoteDriver
 
 
 def test_a_healthy_session_is_found_so(spark: Any) -> None:
@@ -17,6 +19,14 @@ def test_a_healthy_session_is_found_so(spark: Any) -> None:
     assert settings == Finding(level="ok", what="the session's settings are good for workers")
     assert executors.level == "ok"
     assert executors.what.startswith(f"executors on 1 node have Penstock {__version__}; Spark has 6 slots")
+
+
+def test_both_nodes_of_a_cluster_are_looked_at(cluster: RemoteDriver) -> None:
+    settings, executors = cluster(scenarios.preflight)
+
+    assert settings[0] == "ok"
+    assert executors[0] == "ok"
+    assert executors[1].startswith(f"executors on 2 nodes have Penstock {__version__}; Spark has 6 slots")
 
 
 def test_a_driver_out_of_reach_is_found() -> None:

@@ -61,11 +61,18 @@ def await_end_of(processes: list[int]) -> None:
 def test_without_a_session_a_run_has_one_of_its_own(tmp_path: Path) -> None:
     with driver("embedded", tmp_path) as process:
         told = said(process)
+        bereft = said(process)
+        workers = said(process)["pids"]
         _, errors = process.communicate()
 
     assert told == {"first": words_of(20), "second": words_of(20), "gone": [True, True]}
+    # A run whose session is stopped fails, says so, and gives everything back.
+    assert "no worker can be started any more" in bereft["error"]
+    assert [name for name in bereft["threads"] if name.startswith("penstock")] == []
+    # A script that ends stops its run, in good order.
     assert process.returncode == 0, errors
-    # One line is the JVM's own, and cannot be kept from saying it.
+    assert {file.name for file in tmp_path.iterdir()} == {f"closed-{pid}" for pid in workers}
+    # One line is the JVM's own, which nothing keeps from saying it.
     assert [line for line in errors.splitlines() if "Using incubator modules" not in line] == []
 
 
@@ -91,22 +98,3 @@ def test_a_killed_driver_takes_its_workers_along(tmp_path: Path) -> None:
 
     assert set(workers) < set(everything)
     await_end_of(everything)
-
-
-def test_a_script_that_ends_stops_its_run(tmp_path: Path) -> None:
-    with driver("forgetful", tmp_path) as process:
-        workers = said(process)["pids"]
-        _, errors = process.communicate()
-
-    assert process.returncode == 0, errors
-    assert {file.name for file in tmp_path.iterdir()} == {f"closed-{pid}" for pid in workers}
-
-
-def test_a_run_whose_session_was_stopped_fails_and_says_so(tmp_path: Path) -> None:
-    with driver("bereft", tmp_path) as process:
-        told = said(process)
-        process.communicate()
-
-    assert told["kind"] == "RunError"
-    assert "no worker can be started any more" in told["text"]
-    assert [name for name in told["threads"] if name.startswith("penstock")] == []

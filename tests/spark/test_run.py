@@ -61,6 +61,13 @@ def test_a_run_starts_with_fewer_workers_where_that_will_do(spark: Any) -> None:
     assert {row.word: row.count for row in summary.collected("totals")} == topologies.words_of(3)
 
 
+def test_who_asks_for_no_number_gets_what_there_is_room_for(spark: Any) -> None:
+    with held_slots(spark, run="another", count=5):
+        summary = run(topologies.word_count(3), spark=spark)
+
+    assert len(summary.status.workers) == 1
+
+
 def test_a_session_that_would_kill_workers_is_refused(spark: Any) -> None:
     spark.conf.set("spark.sql.execution.pyspark.udf.idleTimeoutSeconds", "60")
     spark.conf.set("spark.sql.execution.pyspark.udf.killOnIdleTimeout", "true")

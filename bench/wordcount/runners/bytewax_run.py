@@ -62,14 +62,18 @@ def _flow(job: Job, processes: int, started_ns: int, notes: CounterNotes, totals
     paced = bool(job.rate_per_s)
     flow = Dataflow("wordcount")
     sentences = op.input("sentences", flow, Sentences(job, processes, started_ns))
-    words = op.flat_map_batch("split", sentences, _split)
+    words = op.flat_map_batch("split", sentences, _split_numbered if paced else _split)
     count: Any = TimedCount if paced else CountOfWord
     counted = op.stateful_batch("count", words, lambda _: count(notes.times))
     op.output("totals", counted, totals)
     return flow
 
 
-def _split(batch: list[Sentence]) -> list[tuple[str, int]]:
+def _split(batch: list[Sentence]) -> list[tuple[str, None]]:
+    return [(word, None) for _, line in batch for word in line.split()]
+
+
+def _split_numbered(batch: list[Sentence]) -> list[tuple[str, int]]:
     return [(word, sentence) for sentence, line in batch for word in line.split()]
 
 
@@ -81,7 +85,7 @@ class CountOfWord(op.StatefulBatchLogic):  # type: ignore[misc]
     def __init__(self, _: object) -> None:
         self.count = 0
 
-    def on_batch(self, values: list[int]) -> Count:
+    def on_batch(self, values: list[Any]) -> Count:
         self.count += len(values)
         return _NOTHING
 

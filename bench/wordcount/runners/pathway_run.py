@@ -105,8 +105,7 @@ class Sentences(pw.io.python.ConnectorSubject):  # type: ignore[misc]
             while sent < due:
                 self.next(line=sentences[sent])
                 sent += 1
-            if job.options.get("commit_each"):
-                self.commit()
+            self.commit()
 
 
 def _first_port() -> str:

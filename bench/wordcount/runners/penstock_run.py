@@ -1,19 +1,22 @@
-"""Penstock: a spout, bolts that split and bolts that count, over several workers; record bolts or batch bolts."""
+"""Penstock: a spout, a bolt that splits and a bolt that counts, a worker each; with record bolts or with batch bolts.
+
+At a rate, sentences and words carry the number of the sentence, so that the counter can note when it was done.
+"""
 
 import time
-from collections import Counter
 from collections.abc import Iterator
-from itertools import cycle, islice
+from itertools import islice
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 import penstock as ps
-from bench.wordcount.corpus import read_corpus
+from bench.wordcount.corpus import read_corpus, sentence_stream
 from bench.wordcount.job import CounterNotes, Job
 
 _EMITTED_AT_ONCE = 256
+_MERGED_FROM_ROWS = 50_000
 
 
 def main() -> None:
@@ -23,14 +26,16 @@ def main() -> None:
 
 
 def topology_of(job: Job) -> ps.Topology:
-    """The word count of one job, a task for each component."""
+    """The word count of one job."""
     paced = bool(job.rate_per_s)
-    split: ps.Bolt | ps.BatchBolt = Split()
+    spout = (PacedSentences if paced else Sentences)(job)
+    split: ps.Bolt | ps.BatchBolt = (NumberedSplit if paced else Split)()
     count: ps.KeyedBolt | ps.BatchBolt = (TimedCount if paced else Count)(job)
     if job.options["bolts"] == "batch":
-        split, count = SplitBatches(), (TimedCountBatches if paced else CountBatches)(job)
+        split = (NumberedSplitBatches if paced else SplitBatches)()
+        count = (TimedCountBatches if paced else CountBatches)(job)
     topology = ps.Topology("wordcount")
-    sentences = topology.spout("sentences", (PacedSentences if paced else Sentences)(job))
+    sentences = topology.spout("sentences", spout)
     words = topology.bolt("split", split, sentences.shuffle())
     topology.bolt("count", count, words.by("word"))
     return topology
@@ -39,16 +44,16 @@ def topology_of(job: Job) -> ps.Topology:
 class Sentences(ps.Spout):
     """All sentences, as fast as they go."""
 
-    fields = ("sentence", "line")
+    fields: tuple[str, ...] = ("line",)
 
     def __init__(self, job: Job) -> None:
         self.job = job
 
     def open(self, context: ps.TaskContext) -> None:  # noqa: ARG002
-        self.sentences = zip(range(self.job.sentences), cycle(read_corpus(Path(self.job.corpus))), strict=False)
+        self.sentences = ((line,) for line in sentence_stream(read_corpus(Path(self.job.corpus)), self.job.sentences))
         self.started = False
 
-    def next(self) -> list[tuple[int, str]]:
+    def next(self) -> list[tuple[str]]:
         if not self.started:
             self.started = True
             self.job.note_start(time.monotonic_ns())
@@ -67,8 +72,7 @@ class PacedSentences(ps.Spout):
         self.job = job
 
     def open(self, context: ps.TaskContext) -> None:  # noqa: ARG002
-        lines = islice(cycle(read_corpus(Path(self.job.corpus))), self.job.sentences)
-        self.sentences = list(enumerate(lines))
+        self.sentences = list(enumerate(sentence_stream(read_corpus(Path(self.job.corpus)), self.job.sentences)))
         self.emitted = self.started_ns = 0
         self.just_emitted = False
 
@@ -93,7 +97,17 @@ class PacedSentences(ps.Spout):
 
 
 class Split(ps.Bolt):
-    """A word each."""
+    """A tuple for each word."""
+
+    fields = ("word",)
+
+    def process(self, tup: ps.Tuple) -> Iterator[tuple[str]]:
+        for word in tup.line.split():
+            yield (word,)
+
+
+class NumberedSplit(ps.Bolt):
+    """A tuple for each word, with the number of its sentence."""
 
     fields = ("word", "sentence")
 
@@ -132,16 +146,29 @@ class TimedCount(Count):
 class SplitBatches(ps.BatchBolt):
     """A row for each word."""
 
+    fields = ("word",)
+
+    def process_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        words = pc.split_pattern(batch["line"], " ")
+        return pa.RecordBatch.from_arrays([pc.list_flatten(words)], names=self.fields)
+
+
+class NumberedSplitBatches(ps.BatchBolt):
+    """A row for each word, with the number of its sentence."""
+
     fields = ("word", "sentence")
 
-    def process_batch(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    def process_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         words = pc.split_pattern(batch["line"], " ")
-        rows = pc.list_parent_indices(words)
-        yield pa.RecordBatch.from_arrays([pc.list_flatten(words), batch["sentence"].take(rows)], names=self.fields)
+        sentences = batch["sentence"].take(pc.list_parent_indices(words))
+        return pa.RecordBatch.from_arrays([pc.list_flatten(words), sentences], names=self.fields)
 
 
 class CountBatches(ps.BatchBolt):
-    """How often each word came; left behind at the end."""
+    """How often each word came; left behind at the end.
+
+    Each batch is counted at once, and its counts are added up with those before when there are many of them.
+    """
 
     fields = ()
 
@@ -150,16 +177,26 @@ class CountBatches(ps.BatchBolt):
 
     def open(self, context: ps.TaskContext) -> None:
         self.notes = CounterNotes(self.job, f"counter-{context.index}")
-        self.counts: Counter[str] = Counter()
+        self.counts: list[pa.RecordBatch] = []
+        self.rows = 0
 
     def process_batch(self, batch: pa.RecordBatch) -> None:
         counted = pc.value_counts(batch["word"])
-        counts = self.counts
-        for word, count in zip(counted.field(0).to_pylist(), counted.field(1).to_pylist(), strict=True):
-            counts[word] += count
+        self.counts.append(pa.RecordBatch.from_struct_array(counted))
+        self.rows += len(counted)
+        if self.rows > _MERGED_FROM_ROWS:
+            self.merge()
+
+    def merge(self) -> None:
+        merged = pa.Table.from_batches(self.counts).group_by("values").aggregate([("counts", "sum")])
+        self.counts = merged.rename_columns(["values", "counts"]).to_batches()
+        self.rows = merged.num_rows
 
     def finish(self) -> None:
-        self.notes.save(self.counts, time.monotonic_ns())
+        self.merge()
+        finished_ns = time.monotonic_ns()
+        [merged] = self.counts
+        self.notes.save(dict(zip(*(column.to_pylist() for column in merged.columns), strict=True)), finished_ns)
 
 
 class TimedCountBatches(CountBatches):

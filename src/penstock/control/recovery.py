@@ -96,7 +96,7 @@ class Recovery:
         if silent_s >= settings.detection_s and not member.silent:
             member.silent = True
             self._notices.add(f"{member.place} is silent")
-        if silent_s >= settings.detection_s + settings.restart_after_s and self._lifecycle.phase is not Phase.STARTING:
+        if silent_s >= settings.detection_s + settings.restart_after_s:
             self.forced_out(member, f"silent for {silent_s:.1f} s", now_s)
 
     def _watch_empty(self, seat: Seat, now_s: float) -> None:

@@ -118,26 +118,33 @@ def _start(master: str | None, workers: int) -> SparkSession:
     if master is None and any(name in os.environ for name in _GIVEN_FROM_OUTSIDE):
         return builder.getOrCreate()
     require_java()
-    local = master is None or master.startswith("local")
+    if master is not None and not master.startswith("local"):
+        return _with(builder.master(master), _SETTINGS | {"spark.driver.extraJavaOptions": _QUIET}).getOrCreate()
     builder = builder.master(master or f"local[{workers + SPARE_SLOTS},{TASK_FAILURES}]")
-    for key, value in (_local_settings() | _settings() if local else _settings()).items():
+    with _same_python():
+        return _with(builder, _SETTINGS | _local_settings()).getOrCreate()
+
+
+def _with(builder: Any, settings: dict[str, str]) -> Any:
+    for key, value in settings.items():
         builder = builder.config(key, value)
-    with _same_python() if local else contextlib.nullcontext():
-        return builder.getOrCreate()
+    return builder
 
 
-def _settings() -> dict[str, str]:
-    quiet = Path(__file__).with_name("log4j2.properties")
-    return {
-        "spark.ui.showConsoleProgress": "false",
-        # A worker that crashes in native code leaves a Python traceback.
-        "spark.python.worker.faulthandler.enabled": "true",
-        "spark.driver.extraJavaOptions": f'"-Dlog4j2.configurationFile={quiet}"',
-    }
+_QUIET = f'"-Dlog4j2.configurationFile={Path(__file__).with_name("log4j2.properties")}"'
+
+_SETTINGS = {
+    "spark.ui.showConsoleProgress": "false",
+    # A worker that crashes in native code leaves a Python traceback.
+    "spark.python.worker.faulthandler.enabled": "true",
+}
 
 
 def _local_settings() -> dict[str, str]:
     return {
+        # A JVM that does little but start workers. To compile its code in two stages, as it would, is most of what its
+        # start costs, and takes the cores from the workers.
+        "spark.driver.extraJavaOptions": f"{_QUIET} -XX:TieredStopAtLevel=1",
         "spark.ui.enabled": "false",  # no port to fight for
         # Nobody else has to reach this driver, and a laptop's name may resolve to nothing, or to yesterday's network.
         "spark.driver.host": "127.0.0.1",

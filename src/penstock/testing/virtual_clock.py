@@ -64,8 +64,8 @@ class VirtualClock:
         self._watchers.append(watcher)
 
     def detach(self, watcher: Watcher) -> None:
-        """It does so no more."""
-        self._watchers.remove(watcher)
+        """It does so no more, if it did."""
+        self._watchers = [other for other in self._watchers if other is not watcher]
 
     def _settle(self) -> None:
         for watcher in self._watchers:

@@ -68,17 +68,17 @@ class LinkReceiver:
         self.endpoint = f"tcp://{host}:{port}"
         self._stop = self._context.socket(zmq.PAIR)
         self._stop.bind("inproc://stop")
+        stop = self._context.socket(zmq.PAIR)
+        stop.connect("inproc://stop")  # here and not in the thread, so that close() never finds nobody to tell
         self._thread = threading.Thread(
-            target=self._receive, args=(socket, ring_address), name="penstock-link", daemon=True
+            target=self._receive, args=(socket, stop, ring_address), name="penstock-link", daemon=True
         )
         self.refused_frames = 0
         """Frames that were no frames, or that the ring does not take."""
         self._closing = False
         self._thread.start()
 
-    def _receive(self, socket: zmq.Socket[bytes], ring_address: str) -> None:
-        stop = self._context.socket(zmq.PAIR)
-        stop.connect("inproc://stop")
+    def _receive(self, socket: zmq.Socket[bytes], stop: zmq.Socket[bytes], ring_address: str) -> None:
         poller = zmq.Poller()
         poller.register(socket, zmq.POLLIN)
         poller.register(stop, zmq.POLLIN)
