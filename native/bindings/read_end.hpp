@@ -34,12 +34,13 @@ class ReadEnd {
   ReadEnd& operator=(const ReadEnd&) = delete;
 
   nb::list read_many(std::size_t max_records, std::optional<double> timeout_s) {
-    consumer();
+    check_open();
     const Turn turn(*this);
     if (max_records == 0) throw nb::value_error("max_records must be at least 1, got 0");
     const Deadline deadline(timeout_s);
-    finish();
+    finish_handed_out();
     wait_for_records(max_records, deadline);
+    stalls_seen_ = consumer().stalls();
     nb::list records;
     while (next_ != ready_.size() && nb::len(records) < max_records) {
       append_record(records, ready_[next_]);
@@ -51,18 +52,17 @@ class ReadEnd {
   // The reader is done with what it was handed. Asking for more says so too; a reader that dies before either leaves
   // those records to its successor.
   void finish() {
-    Consumer<Platform>& ring = consumer();
-    ++ring_->times_asked;
-    for (const Delivery& delivery : handed_out_) ring.finish(delivery);
-    handed_out_.clear();
-    for (const Delivery& delivery : ring_->dropped_early) ring.finish(delivery);
-    ring_->dropped_early.clear();
-    for (const Settlement& settled : to_settle_) ring.settle(settled.slot, settled.message_id);
-    to_settle_.clear();
+    check_open();
+    const Turn turn(*this);
+    finish_handed_out();
   }
 
   // No claim succeeds from now on; what is committed can still be read.
-  void close_to_writers() { consumer().close(); }
+  void close_to_writers() {
+    check_open();
+    consumer().close();
+  }
+
   // Lets go of the ring without touching it: what was handed out and not finished is left to a successor. The memory
   // stays mapped as long as a lent payload lives. A thread that is reading lets go itself, and raises.
   void abandon() {
@@ -74,7 +74,8 @@ class ReadEnd {
     view().wake_consumer<Platform>();
   }
 
-  std::vector<Stall> stalls() const { return consumer().stalls(); }
+  // As the reading thread last saw them: it may be changing its own list just now.
+  const std::vector<Stall>& stalls() const { return (check_open(), stalls_seen_); }
   bool drained() const { return consumer().drained(); }
   const RingView& view() const { return consumer().view(); }
   SlotTable<Platform> slots() const { return SlotTable<Platform>(view()); }
@@ -84,13 +85,14 @@ class ReadEnd {
   // Small payloads are cheaper to copy than to lend.
   static constexpr std::uint32_t kLendFrom = 4096;
 
+  struct Settlement {
+    std::uint32_t slot, message_id;
+  };
   // A ready record, or a large message put together from packets.
   struct Ready {
     Delivery delivery;
     std::unique_ptr<Lease> assembled;
-  };
-  struct Settlement {
-    std::uint32_t slot, message_id;
+    std::optional<Settlement> settlement;
   };
 
   // One thread reads at a time; a second one is told so instead of breaking the first.
@@ -105,6 +107,22 @@ class ReadEnd {
     }
     ReadEnd& end_;
   };
+
+  // In a forked child too, where a thread that read in the parent will never let go.
+  void check_open() const {
+    if (!ring_ || abandoned_) raise_closed();
+  }
+
+  void finish_handed_out() {
+    Consumer<Platform>& ring = consumer();
+    ++ring_->times_asked;
+    for (const Delivery& delivery : handed_out_) ring.finish(delivery);
+    handed_out_.clear();
+    for (const Delivery& delivery : ring_->dropped_early) ring.finish(delivery);
+    ring_->dropped_early.clear();
+    for (const Settlement& settled : to_settle_) ring.settle(settled.slot, settled.message_id);
+    to_settle_.clear();
+  }
 
   Consumer<Platform>& consumer() const {
     if (!ring_) raise_closed();
@@ -125,6 +143,7 @@ class ReadEnd {
         spin(max_records, deadline);
         if (ready_.empty()) sleep(max_records, deadline);
       }
+      stalls_seen_ = consumer().stalls();
       check_signals();
       if (abandoned_) raise_closed();
     }
@@ -147,14 +166,14 @@ class ReadEnd {
 
   void take(const Delivery& delivery) {
     if (delivery.state.kind != Kind::packet) {
-      ready_.push_back({delivery, nullptr});
+      ready_.push_back({delivery, nullptr, std::nullopt});
       return;
     }
     std::optional<Assembled> whole = assembler_.add(delivery);
     consumer().finish(delivery);
     if (!whole) return;
-    to_settle_.push_back({whole->slot, whole->message_id});
-    ready_.push_back({delivery, std::make_unique<Lease>(std::move(*whole))});
+    const Settlement settlement{whole->slot, whole->message_id};
+    ready_.push_back({delivery, std::make_unique<Lease>(std::move(*whole)), settlement});
   }
 
   void spin(std::size_t max_records, const Deadline& deadline) {
@@ -199,6 +218,7 @@ class ReadEnd {
     }
     records.append(nb::cast(Record{delivery.route, delivery.state.slot, std::move(payloads)}));
     if (!lent) handed_out_.push_back(delivery);
+    if (ready.settlement) to_settle_.push_back(*ready.settlement);
   }
 
   // A lent record holds back everything behind it. Not too many, and none that has grown old: a reader that asks for
@@ -236,6 +256,7 @@ class ReadEnd {
   std::size_t next_ = 0;
   std::vector<Delivery> handed_out_;
   std::vector<Settlement> to_settle_;
+  std::vector<Stall> stalls_seen_;
   bool reading_ = false;
   bool abandoned_ = false;
 };

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,7 +22,7 @@ class WriteEnd {
  public:
   // `door_fd` is the socket to the consumer's door: its end of file says that the consumer is gone.
   WriteEnd(int memory_fd, std::uint32_t slot, int door_fd)
-      : segment_(Segment::attach(memory_fd)),
+      : segment_(std::make_shared<Segment>(Segment::attach(memory_fd))),
         view_(segment_->view()),
         producer_(view_, checked(view_, slot)),
         door_fd_(door_fd) {}
@@ -187,6 +188,7 @@ class WriteEnd {
         raise("RingClosedError", "the ring's consumer is gone; this message was not written. "
                                  "Attach to its successor, or route elsewhere");
       {
+        const std::shared_ptr<Segment> mapped = segment_;  // another thread may close us while we sleep
         const nb::gil_scoped_release unlocked;
         producer_.sleep(sequence, slice);
       }
@@ -209,7 +211,7 @@ class WriteEnd {
     throw nb::python_error();
   }
 
-  std::optional<Segment> segment_;
+  std::shared_ptr<Segment> segment_;
   const RingView view_;  // with the sizes as they were checked at attach
   Producer<Platform> producer_;
   int door_fd_;

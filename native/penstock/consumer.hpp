@@ -149,6 +149,7 @@ class Consumer {
       } else {
         check(begin, state, tail);
         next = begin + state.extent();
+        if (next > end) throw_corrupt("record", tail, state, begin);  // a stalled claim that grew
         if (state.status == Status::ready) deliver(begin, state, out);
         if (state.status != Status::writing) {
           begin = next;

@@ -36,7 +36,10 @@ class Segment {
     if (fd < 0 && errno == EINVAL) fd = memfd_create("penstock-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0) fail("memfd_create", bytes);
     Segment segment(fd, bytes);
-    if (const int error = posix_fallocate(fd, 0, static_cast<off_t>(bytes)); error != 0) {
+    int error;
+    do error = posix_fallocate(fd, 0, static_cast<off_t>(bytes));
+    while (error == EINTR);  // a signal is no lack of memory
+    if (error != 0) {
       errno = error;
       fail("posix_fallocate", bytes);
     }

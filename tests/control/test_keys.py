@@ -7,11 +7,13 @@ import pytest
 import zmq
 from zmq.utils.monitor import recv_monitor_message
 
+from penstock.control.admin import AdminClient
 from penstock.control.codec import encode
 from penstock.control.keys import RunKeys
 from penstock.control.numbering import Numbering
 from penstock.control.protocol import AskStatus
 from penstock.control.wire import connected_dealer
+from penstock.errors import RunError
 from tests.control.troupe import Troupe, troupe
 
 Context = zmq.Context[zmq.Socket[bytes]]
@@ -72,7 +74,10 @@ def monitored(dealer: zmq.Socket[bytes]) -> Iterator[zmq.Socket[bytes]]:
 def outcome_of_handshake(run: Troupe, connect: Callable[[Context, Troupe], zmq.Socket[bytes]]) -> str:
     """What becomes of a connection: "in" if a question is answered, "out" if the handshake fails."""
     with zmq.Context() as context, connect(context, run) as dealer, monitored(dealer) as monitor:
-        dealer.send_multipart([Numbering().stamp(AskStatus()), encode(AskStatus())])
+        try:
+            dealer.send_multipart([Numbering().stamp(AskStatus()), encode(AskStatus())], zmq.NOBLOCK)
+        except zmq.Again:  # the handshake failed before we could look
+            return "out"
         poller = zmq.Poller()
         poller.register(dealer, zmq.POLLIN)
         poller.register(monitor, zmq.POLLIN)
@@ -106,6 +111,16 @@ def test_the_key_of_another_run_does_not_open_this_one() -> None:
             )
 
         assert outcome_of_handshake(one, neighbour) == "out"
+
+
+def test_the_command_line_with_a_foreign_key_is_told_so() -> None:
+    keys = RunKeys.make()
+    with (
+        troupe() as run,
+        AdminClient(endpoint=run.server.endpoint, server_public=run.keys.server.public, keys=keys.client) as admin,
+        pytest.raises(RunError, match="does not accept these keys"),
+    ):
+        admin.ask(AskStatus(), timeout_s=0.1)
 
 
 def test_keys_are_made_for_each_run() -> None:

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from penstock.spark.session import borrowed_session
+from tests.spark import scenarios
 from tests.spark.remote_driver import RemoteDriver
-from tests.spark.standalone import FAST_START, standalone_cluster
+from tests.spark.standalone import CORES_PER_NODE, FAST_START, NODES, standalone_cluster
 
 # A session takes seconds to start, and half a minute on a machine that is busy.
 PATIENCE_S = 600
@@ -23,7 +24,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             continue
         item.add_marker(pytest.mark.timeout(PATIENCE_S))
         on_cluster = "cluster" in getattr(item, "fixturenames", ()) or "[cluster" in item.name
-        if on_cluster or item.path.stem == "test_drivers":
+        if on_cluster or item.path.stem in ("test_connect", "test_drivers"):
             item.add_marker(pytest.mark.cluster)
 
 
@@ -49,6 +50,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RemoteDriver]:
         standalone_cluster(tmp_path_factory.mktemp("cluster")) as master,
         RemoteDriver(master, settings) as driver,
     ):
+        driver(scenarios.await_slots, count=len(NODES) * CORES_PER_NODE)
         yield driver
 
 

@@ -111,6 +111,19 @@ def slots(spark: Any) -> tuple[int | None, int | None]:
     return counted.now, counted.most
 
 
+def await_slots(spark: Any, *, count: int) -> None:
+    wait_until(lambda: count_slots(spark).now == count, f"all executors have come, with {count} slots")
+
+
+def too_few_slots(spark: Any, *, workers: int) -> dict[str, str]:
+    """How many slots a cluster can have is not known before, so the run waits for workers, in vain."""
+    try:
+        run(topologies.word_count(1), workers=workers, spark=spark, start_timeout_s=2.0)
+    except RunError as error:
+        return {"kind": type(error).__name__, "text": str(error)}
+    return {}
+
+
 def preflight(spark: Any) -> list[tuple[str, str]]:
     return [(finding.level, finding.what) for finding in diagnose(spark, workers=4)]
 

@@ -75,6 +75,14 @@ def test_a_worker_that_hangs_is_ended_by_force(place: Place) -> None:
     assert place(scenarios.hung) == {"phase": "ended", "gone": True}
 
 
+def test_workers_that_find_no_slot_are_waited_for_and_then_counted(cluster: RemoteDriver) -> None:
+    result = cluster(scenarios.too_few_slots, workers=7)
+
+    assert result["kind"] == "SlotsError"
+    assert "6 of 7 workers came" in result["text"]
+    assert "Spark has 6 slots" in result["text"]
+
+
 def test_two_runs_in_one_session_do_not_meet(place: Place) -> None:
     result = place(scenarios.two_at_once, times=50)
 
@@ -84,5 +92,6 @@ def test_two_runs_in_one_session_do_not_meet(place: Place) -> None:
 
 def test_nothing_is_left_in_the_processes_that_hosted_workers(place: Place) -> None:
     place(scenarios.word_count, workers=3, times=5)
+    place(scenarios.start_error)
 
     assert place(scenarios.leftovers, tasks=6) == set()

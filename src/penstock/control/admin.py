@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from types import TracebackType
 from typing import Self
 
@@ -33,16 +34,17 @@ class AdminClient(Asker):
         if self._closed:
             message = f"this client of the run at {self._endpoint} is closed"
             raise RunError(message)
-        self._socket.send_multipart([self._numbering.stamp(question), encode(question)])
-        if not self._socket.poll(round(timeout_s * 1000)):
-            self.close()
-            message = (
-                f"the run at {self._endpoint} did not answer within {timeout_s:g} s: its driver is gone, cannot be "
-                f"reached from here, or does not accept these keys"
-            )
-            raise RunError(message)
-        _, payload = self._socket.recv_multipart()
-        return decode_answer(payload)
+        self._socket.sndtimeo = self._socket.rcvtimeo = round(timeout_s * 1000)
+        with contextlib.suppress(zmq.Again):  # a connection whose handshake failed does not even take the question
+            self._socket.send_multipart([self._numbering.stamp(question), encode(question)])
+            _, payload = self._socket.recv_multipart()
+            return decode_answer(payload)
+        self.close()
+        message = (
+            f"the run at {self._endpoint} did not answer within {timeout_s:g} s: its driver is gone, cannot be "
+            f"reached from here, or does not accept these keys"
+        )
+        raise RunError(message)
 
     def close(self) -> None:
         """Closes the connection."""

@@ -50,7 +50,7 @@ class ControlClient:
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._socket = connected_dealer(self._context, endpoint=endpoint, server_public=server_public, keys=keys)
         self._numbering = Numbering()
-        self._waiting: deque[FromWorker] = deque()
+        self._waiting: deque[tuple[bytes, bytes]] = deque()
         self._admitted = False
         self._asked_at_s: float | None = None
         """Since when the driver owes us an answer; None if it owes none."""
@@ -70,7 +70,7 @@ class ControlClient:
         if len(self._waiting) >= _MOST_WAITING:
             text = f"the driver at {self._endpoint} does not keep up: {len(self._waiting)} messages wait for it"
             raise RunError(text)
-        self._waiting.append(message)
+        self._waiting.append((self._numbering.stamp(message), encode(message)))
         self._push()
 
     def poll(self) -> list[FromController]:
@@ -118,9 +118,12 @@ class ControlClient:
         return not self._waiting
 
     def _push(self) -> bool:
-        while self._waiting and self._events() & zmq.POLLOUT:
-            message = self._waiting.popleft()
-            self._socket.send_multipart([self._numbering.stamp(message), encode(message)], zmq.NOBLOCK)
+        try:
+            while self._waiting and self._events() & zmq.POLLOUT:
+                self._socket.send_multipart(self._waiting[0], zmq.NOBLOCK)
+                self._waiting.popleft()
+        except zmq.Again:  # it said that there was room, and lost its connection the moment after
+            pass
         return not self._waiting
 
     def _events(self) -> int:

@@ -27,8 +27,7 @@ _AT_LEAST_TASKS = 4
 
 def examine_executors(spark: SparkSession, *, workers: int) -> list[Finding]:
     """Runs a short task in every slot, as far as Spark lets us choose, and tells what it met there."""
-    slots = count_slots(spark)
-    tasks = max(_AT_LEAST_TASKS, workers, slots.now or 0)
+    tasks = max(_AT_LEAST_TASKS, workers, count_slots(spark).now or 0)
     address = driver_address(spark)
     with socket.create_server((address.bind_host, 0)) as server:
         probe = _probe(address.public_host, server.getsockname()[1], own_versions())
@@ -43,7 +42,8 @@ def examine_executors(spark: SparkSession, *, workers: int) -> list[Finding]:
                     remedy="see that `spark.range(1).mapInArrow(lambda batches: batches, 'id long').collect()` works",
                 )
             ]
-    return list(_findings(sorted({(row.host, row.report) for row in rows}), str(slots)))
+    # Counted again, because executors may have come only now.
+    return list(_findings(sorted({(row.host, row.report) for row in rows}), str(count_slots(spark))))
 
 
 def _findings(reports: list[tuple[str, str]], slots: str) -> Iterator[Finding]:

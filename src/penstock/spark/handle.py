@@ -26,7 +26,7 @@ from penstock.spark.addresses import driver_address
 from penstock.spark.interrupts import plain_interrupts
 from penstock.spark.launch import SparkHost
 from penstock.spark.settings import RunSettings
-from penstock.spark.slots import Slots
+from penstock.spark.slots import count_slots
 from penstock.spark.summary import Summary
 from penstock.topology.topology import Topology
 
@@ -54,15 +54,15 @@ class Run:
         settings: RunSettings,
         *,
         session: SparkSession,
-        slots: Slots,
         resources: contextlib.ExitStack,
     ) -> None:
         self.id = plan.run
         """Names the run among all, on the command line for one."""
         self.topology = topology
         self._settings = settings
-        self._slots = slots
+        self._session = session
         self._resources = resources
+        self._failure: RunError | None = None
         self._release_lock = threading.Lock()
         self._failure_told = False
         with resources:  # closed again if anything of this fails
@@ -134,6 +134,8 @@ class Run:
                 raise
             if end is None:
                 return False
+            if isinstance(end, Fail):
+                self._explained(end.error)  # as long as there is a session to ask
             self._release()
         self._raise_failure(end)
         return True
@@ -195,12 +197,19 @@ class Run:
             return
         self._failure_told = True
         # Where in the controller it was made, and who else has been raised it, is of no interest.
-        error = end.error.with_traceback(None)
-        slots = self._slots
-        if isinstance(error, StartError) and slots.now is not None and slots.now < self._settings.control.workers:
-            message = f"{error}\n{slots}; there may be too few"
-            raise SlotsError(message) from error
-        raise error
+        raise self._explained(end.error).with_traceback(None)
+
+    def _explained(self, error: RunError) -> RunError:
+        """The error, with the arithmetic if the run may have had too few slots."""
+        if self._failure is None:
+            self._failure = error
+            if isinstance(error, StartError):
+                with contextlib.suppress(Exception):  # the session may be what went wrong
+                    # Counted now: executors come when they come, and before the start there may have been none.
+                    slots = count_slots(self._session)
+                    if slots.now is not None and slots.now < sum(slots.held.values()):
+                        self._failure = SlotsError(f"{error}\n{slots}")
+        return self._failure
 
     def _release(self) -> None:
         with self._release_lock:

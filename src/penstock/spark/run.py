@@ -117,15 +117,13 @@ def start(
     with contextlib.ExitStack() as resources:
         session = resources.enter_context(borrowed_session(spark, workers=workers))
         refuse_or_warn(examine_settings(session, workers=workers, settings=asked.worker))
-        slots = count_slots(session)
-        granted = workers_to_ask_for(slots, workers=workers, min_workers=min_workers)
+        granted = workers_to_ask_for(count_slots(session), workers=workers, min_workers=min_workers)
         resources.enter_context(held_slots(session, run=plan.run, count=granted))
         begun = Run(
             topology,
             plan,
             RunSettings.of(workers=granted, min_workers=min_workers, given=settings),
             session=session,
-            slots=slots,
             resources=resources.pop_all(),
         )
         try:

@@ -8,6 +8,7 @@ sockets may still be writing.
     writer                          door
       | Hello ----------------------->|  checks the peer's user, finds a slot
       |<------- Welcome + descriptor  |  or Refusal(reason)
+      | attached -------------------->|  it has mapped the memory, and may write
       :                               :
       X (dies)                        |  end of file, pidfd: the slot is retired, the ring recovers
 """
@@ -15,6 +16,7 @@ sockets may still be writing.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
 import selectors
@@ -33,6 +35,7 @@ __all__ = ["Admission", "Door"]
 
 _PROTOCOL = 1
 _HELLO_WITHIN_S = 5.0
+_NO_DESCRIPTORS_WAIT_S = 0.05
 _SO_PEERPIDFD = 77  # Linux 6.5: a pidfd of the peer itself, free of any race with pid reuse
 _MAX_MESSAGE = 4096
 
@@ -95,7 +98,7 @@ class Admission:
                 raise RingAttachError(message)
             answer = _decode_answer.decode(data)
             if isinstance(answer, _Refusal):
-                message = f"the ring at {address!r} let us not in: {answer.reason}"
+                message = f"the ring at {address!r} did not let us in: {answer.reason}"
                 raise RingAttachError(message)
             if len(fds) != 1:
                 message = f"the ring at {address!r} sent no memory"
@@ -113,6 +116,14 @@ class Admission:
         except BaseException:
             _close_all(connection, fds)
             raise
+
+    def take(self) -> None:
+        """Tells the door that the memory is mapped: from now on only our death, or leaving, frees the slot."""
+        try:
+            self.connection.send(b"attached")
+        except OSError as error:
+            message = f"the reader of the ring at {self.address!r} closed its door"
+            raise RingAttachError(message) from error
 
     def close(self) -> None:
         """Closes the connection and our descriptor of the memory."""
@@ -140,6 +151,8 @@ class _Guest:
     def __init__(self, connection: socket.socket | None, pidfd: int | None) -> None:
         self.connection = connection
         self.pidfd = pidfd
+        self.offered: int | None = None  # a slot that it was told of and has not taken yet
+        self.offer_is_new = False  # the slot was vacant, and is again if it is not taken
         self.slot: int | None = None
         self.arrived = time.monotonic()
 
@@ -196,7 +209,7 @@ class Door:
 
     def _mind(self) -> None:
         while True:
-            hurry = any(guest.slot is None for guest in self._guests)
+            hurry = any(guest.slot is None and guest.offered is None for guest in self._guests)
             for key, _ in self._selector.select(_HELLO_WITHIN_S if hurry else None):
                 if key.fileobj is self._closing:
                     return
@@ -204,17 +217,21 @@ class Door:
                     self._open()
                 elif key.data in self._guests:  # it may have gone while we handled another event of this round
                     self._attend(key.data, about_pidfd=key.fd == key.data.pidfd)
-            for guest in [guest for guest in self._guests if guest.slot is None]:
+            for guest in [guest for guest in self._guests if guest.slot is None and guest.offered is None]:
                 if time.monotonic() - guest.arrived > _HELLO_WITHIN_S:
                     self._forget(guest)
 
     def _open(self) -> None:
-        with contextlib.suppress(OSError):  # it hung up while it waited, or we are out of descriptors: it may retry
+        try:
             connection, _ = self._listener.accept()
-            connection.setblocking(False)
-            guest = _Guest(connection, _peer_pidfd(connection))
-            self._guests.add(guest)
-            self._selector.register(connection, selectors.EVENT_READ, guest)
+        except OSError as error:  # it hung up while it waited: it may retry
+            if error.errno in (errno.EMFILE, errno.ENFILE):
+                time.sleep(_NO_DESCRIPTORS_WAIT_S)  # it goes on waiting, and we must not spin over it
+            return
+        connection.setblocking(False)
+        guest = _Guest(connection, _peer_pidfd(connection))
+        self._guests.add(guest)
+        self._selector.register(connection, selectors.EVENT_READ, guest)
 
     def _attend(self, guest: _Guest, *, about_pidfd: bool) -> None:
         if about_pidfd:
@@ -224,27 +241,30 @@ class Door:
         with contextlib.suppress(OSError):
             assert guest.connection is not None
             data = guest.connection.recv(_MAX_MESSAGE)
-        if guest.slot is None and data:
-            self._admit(guest, data)
-        elif not data:
+        if not data:
             self._hung_up(guest)
+        elif guest.offered is not None:
+            self._attached(guest, guest.offered)
+        elif guest.slot is None:
+            self._offer(guest, data)
 
-    def _admit(self, guest: _Guest, data: bytes) -> None:
+    def _offer(self, guest: _Guest, data: bytes) -> None:
         assert guest.connection is not None
+        held = {slot for slot, _, _ in self._ring.live_slots()}
         answer, slot = self._judge(guest.connection, data)
-        fds = [] if slot is None else [self._ring.memory_fd]
+        guest.offered, guest.offer_is_new = slot, slot not in held
         try:
-            socket.send_fds(guest.connection, [_encode(answer)], fds)
+            socket.send_fds(guest.connection, [_encode(answer)], [] if slot is None else [self._ring.memory_fd])
         except OSError:
-            if slot is not None:
-                self._ring.retire(slot)
             slot = None
         if slot is None:
-            self._forget(guest)
-            return
+            self._hung_up(guest)
+
+    def _attached(self, guest: _Guest, slot: int) -> None:
+        """It has mapped the memory, and may write from now on."""
         for other in [other for other in self._guests if other.slot == slot]:
             self._forget(other)  # it was watched by pid since the ring was resumed; now it has come by itself
-        guest.slot = slot
+        guest.slot, guest.offered = slot, None
         if guest.pidfd is not None:
             self._selector.register(guest.pidfd, selectors.EVENT_READ, guest)
 
@@ -270,6 +290,9 @@ class Door:
 
     def _hung_up(self, guest: _Guest) -> None:
         if guest.slot is None:
+            # It never attached, so it never wrote. A slot that it had before, it still has.
+            if guest.offered is not None and guest.offer_is_new:
+                self._ring.retire(guest.offered)
             self._forget(guest)
         elif guest.pidfd is None or all(slot != guest.slot for slot, _, _ in self._ring.live_slots()):
             self._died(guest)  # end of file is all the proof there can be; or it left in good order

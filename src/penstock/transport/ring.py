@@ -27,12 +27,17 @@ import msgspec
 
 from penstock import _native
 from penstock._native import Record, Route
-from penstock.errors import RingAttachError, RingClosedError, RingMemoryError
+from penstock.errors import RingAttachError, RingClosedError, RingError, RingMemoryError
 from penstock.transport.door import Admission, Door
 from penstock.transport.memory_limit import free_memory_limit
 from penstock.transport.process_identity import ProcessIdentity
 
 __all__ = ["Record", "RingCounters", "RingReader", "RingSettings", "RingWriter", "Route", "Stall"]
+
+
+# What a ring takes beside its data: see native/penstock/layout.hpp.
+_BYTES_PER_PRODUCER = 256
+_BYTES_BESIDE = 8192
 
 
 class RingSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -107,10 +112,12 @@ class RingReader(_native.ReadEnd):
         """Makes a ring. Raises RingMemoryError if there is no memory for it."""
         settings = settings or RingSettings()
         limit = free_memory_limit()
-        if limit is not None and settings.capacity_bytes > limit.free_bytes:
+        wanted_bytes = settings.capacity_bytes + settings.max_producers * _BYTES_PER_PRODUCER + _BYTES_BESIDE
+        if limit is not None and wanted_bytes > limit.free_bytes:
             message = (
                 f"no memory for a ring: capacity_bytes={settings.capacity_bytes}, but the memory limit in "
-                f"{limit.source} leaves {limit.free_bytes} bytes; make the ring smaller or raise the limit"
+                f"{limit.source} leaves {limit.free_bytes} bytes, and the ring takes {wanted_bytes}; make it smaller "
+                "or raise the limit"
             )
             raise RingMemoryError(message)
         return cls(settings)
@@ -154,8 +161,11 @@ class RingReader(_native.ReadEnd):
 
     def close(self) -> None:
         """Ends the ring: writers get RingClosedError. Payloads that were lent stay valid."""
-        with contextlib.suppress(RingClosedError):
+        with contextlib.suppress(
+            RingError
+        ):  # closed already, or another thread reads: then its last records come again
             self.finish()
+        with contextlib.suppress(RingClosedError):
             self.close_to_writers()
         self._door.close()
         self.abandon()
@@ -185,7 +195,10 @@ class RingWriter(_native.WriteEnd):
             if self.nonce != admission.nonce:
                 message = f"the ring at {admission.address!r} handed out another ring's memory"
                 raise RingAttachError(message)
+            admission.take()
         except BaseException:
+            with contextlib.suppress(TypeError):  # not even made
+                self.abandon()
             admission.close()
             raise
         _open_ends.add(self)
@@ -203,6 +216,7 @@ class RingWriter(_native.WriteEnd):
     def reattach(self, address: str, timeout_s: float = 5.0) -> None:
         """Meets a reader that resumed this ring, at its new address, so that each learns of the other's death."""
         admission = Admission.ask(address, timeout_s=timeout_s, known_slot=self.slot, known_nonce=self.nonce)
+        admission.take()
         self.meet_consumer(door_fd=admission.connection.fileno())
         self._admission.close()
         self._admission = admission
@@ -221,6 +235,12 @@ class RingWriter(_native.WriteEnd):
         """Forgets the ring in a forked child: it is the parent's."""
         self.abandon()
         self._admission.close()
+
+    def __del__(self) -> None:
+        # Forgotten without close(): the slot and the descriptors must not stay taken until the process ends.
+        with contextlib.suppress(Exception):
+            if not self.closed:
+                self.close()
 
     def __enter__(self) -> Self:
         return self
