@@ -110,6 +110,7 @@ class _Agent:
             self._cycle(garbage)
             if self._worker is not None:
                 self._worker.close()
+                self._report()
             self._control.send(Left())
         except Exception:  # a fault of ours, or of a task's `open`: another process in our place would meet it too
             trace = traceback.format_exc()

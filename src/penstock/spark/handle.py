@@ -59,7 +59,6 @@ class Run:
         self.id = plan.run
         """Names the run among all, on the command line for one."""
         self.topology = topology
-        self._settings = settings
         self._session = session
         self._resources = resources
         self._failure: RunError | None = None

@@ -125,7 +125,8 @@ class LinkSender:
     """Sends frames to one worker on another node. ZeroMQ reconnects by itself."""
 
     def __init__(self, *, endpoint: str, keys: LinkKeys, high_water_frames: int) -> None:
-        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context.instance()
+        # Its own, so that closing leaves nothing behind in a process that Spark goes on using.
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._socket = self._context.socket(zmq.PUSH)
         self._socket.curve_serverkey = keys.public
         self._socket.curve_publickey, self._socket.curve_secretkey = keys.public, keys.secret
@@ -144,3 +145,4 @@ class LinkSender:
     def close(self) -> None:
         """Lets go of the peer."""
         self._socket.close()
+        self._context.term()
