@@ -12,7 +12,7 @@ from penstock.control.status import RunStatus
 
 __all__ = ["run_view"]
 
-BAR_WIDTH = 6
+BAR_WIDTH = 4
 MOST_FAILURES = 5
 MOST_NOTICES = 4
 
@@ -29,7 +29,8 @@ def run_view(status: RunStatus, metrics: RunMetrics) -> RenderableType:
 
 
 def _headline(status: RunStatus, metrics: RunMetrics) -> Text:
-    present = sum(worker.state not in ("awaited", "left") for worker in status.workers)
+    over = status.phase.is_over
+    present = sum(over or worker.state not in ("awaited", "left") for worker in status.workers)
     nodes = len({worker.node for worker in status.workers if worker.node})
     text = Text.assemble(
         (status.topology, "bold"),
@@ -48,12 +49,12 @@ def _headline(status: RunStatus, metrics: RunMetrics) -> Text:
 
 
 def _components(metrics: RunMetrics) -> Table:
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    table.add_column("component")
-    for heading in ("tasks", "in/s", "out/s", "done", "waiting"):
+    table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("component", no_wrap=True)
+    for heading in ("tasks", "in/s", "out/s", "done", "waits"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("busy", no_wrap=True)
-    for heading in ("p50", "p99", "errors"):
+    for heading in ("p50", "p99", "err"):
         table.add_column(heading, justify="right", no_wrap=True)
     for component in metrics.components:
         table.add_row(*_component_cells(component))
@@ -77,7 +78,7 @@ def _component_cells(component: ComponentMetrics) -> list[RenderableType]:
 
 
 def _edges(metrics: RunMetrics) -> Table:
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
     table.add_column("edge")
     for heading in ("tuples/s", "bytes/s", "hop p50", "hop p99"):
         table.add_column(heading, justify="right", no_wrap=True)
