@@ -135,6 +135,7 @@ class RunMetrics(msgspec.Struct, frozen=True, kw_only=True):
     unaccounted: int
     """Tuples sent to tasks that have not processed them: on their way, in a backlog, or gone with a dead worker.
 
-    When a run has ended in good order, these are the lost ones. While it runs, most are just on their way.
+    When a run has ended by itself or by drain, they bound the loss from above: what a worker that died had processed
+    since its last report is among them. While it runs, most are just on their way.
     """
     failures: tuple[FailureMetrics, ...]
