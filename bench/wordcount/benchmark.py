@@ -21,7 +21,12 @@ def run(settings: RunSettings) -> Outcome:
     throughput = contest.throughput()
     latency = contest.latency()
     return Outcome(
-        figures={"throughput": throughput, "latency": latency, "left_out": contest.left_out},
+        figures={
+            "throughput": throughput,
+            "latency": latency,
+            "left_out": contest.left_out,
+            "versions": {peer.name: peer.environment.requirements for peer in PEERS if peer.environment},
+        },
         goals=wordcount_goals(throughput, latency, PEERS),
         tables=(
             throughput_table(throughput, plan.rounds),

@@ -92,7 +92,6 @@ PEERS = (
         processes=2,
         micro_batches=True,
         slow=True,
-        flood_options={"files_per_batch": 10},
         first_flood=800_000,
         warm_up_s=20.0,
     ),

@@ -22,11 +22,10 @@ class Feeder:
     With `numbered`, a line is the number of the sentence, a blank and the sentence.
     """
 
-    def __init__(self, job: Job, *, numbered: bool, stays: bool = False) -> None:
-        """Start listening. With `stays`, the connection remains open until the feeder is closed."""
+    def __init__(self, job: Job, *, numbered: bool) -> None:
+        """Start listening."""
         self._job = job
         self._numbered = numbered
-        self._stays = stays
         self._closed = threading.Event()
         self._server = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._server.getsockname()[1]
@@ -57,8 +56,6 @@ class Feeder:
                 self._pace(connection)
             else:
                 self._flood(connection)
-            if self._stays:
-                self._closed.wait()
 
     def _lines(self) -> list[bytes]:
         sentences = sentence_stream(read_corpus(Path(self._job.corpus)), self._job.sentences)

@@ -38,7 +38,12 @@ class Job:
     @classmethod
     def from_command_line(cls) -> "Job":
         """The job whose file is the runner's first argument."""
-        return cls(**json.loads(Path(sys.argv[1]).read_text()))
+        return cls.from_file(Path(sys.argv[1]))
+
+    @classmethod
+    def from_file(cls, path: Path) -> "Job":
+        """The job that was saved there."""
+        return cls(**json.loads(path.read_text()))
 
     def save(self, path: Path) -> None:
         """Write the file that a runner is given."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from bench.wordcount.job import Job
 
 _REPOSITORY = Path(__file__).parents[2]
-_LAST_CHARACTERS = 1500
+_LAST_CHARACTERS = 600
 
 
 class RunnerError(Exception):

@@ -21,23 +21,6 @@ def test_all_sentences_come_in_order_and_then_the_end(tmp_path: Path, rate_per_s
     assert int((tmp_path / START_FILE).read_text()) > 0
 
 
-def test_one_that_stays_hangs_up_when_it_is_closed(tmp_path: Path) -> None:
-    corpus = tmp_path / "corpus.txt"
-    write_corpus(corpus, sentences=1)
-    job = Job(corpus=str(corpus), sentences=1, rate_per_s=0, folder=str(tmp_path))
-    with Feeder(job, numbered=False, stays=True) as feeder:
-        connection = socket.create_connection(("127.0.0.1", feeder.port))
-        stream = connection.makefile()
-        assert stream.readline() == corpus.read_text()
-        connection.setblocking(False)
-        with pytest.raises(BlockingIOError):  # nothing more, and not the end
-            connection.recv(1)
-        connection.setblocking(True)
-    assert stream.readline() == ""
-    stream.close()
-    connection.close()
-
-
 def test_one_that_nobody_asked_ends_too(tmp_path: Path) -> None:
     job = Job(corpus="", sentences=1, rate_per_s=0, folder=str(tmp_path))
     with Feeder(job, numbered=False):
