@@ -1,6 +1,6 @@
-"""The native core. penstock.transport.ring is the door to the ring; the histogram is used as it is."""
+"""The native core. penstock.transport.ring is the door to the ring; the rest is used as it is."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from typing_extensions import Buffer
 
@@ -188,3 +188,28 @@ class Histogram:
     @property
     def highest_ns(self) -> int:
         """The highest value that is told apart from larger ones."""
+
+ROWS_PLAIN: int
+"""All rows are tuples of the right width, and all values of types that msgpack knows and keeps."""
+ROWS_OTHER: int
+"""All rows are tuples of the right width; some values are of other types."""
+ROWS_UNEVEN: int
+"""Some rows are no tuples of the right width."""
+
+def judge_rows(rows: list[tuple[object, ...]], width: int) -> int:
+    """What rows are made of: one of the above."""
+
+def all_tuples(items: list[object]) -> bool:
+    """Whether all items are plain tuples, and not of a subclass."""
+
+def call_each(
+    process: Callable[..., object],
+    tuples: Iterator[object],
+    keys: Iterator[object] | None,
+    returned: list[tuple[object, ...]],
+) -> object:
+    """Calls `process(tuple)`, or `process(key, tuple)`, for each; puts the plain tuples that it returns into `returned`.
+
+    Stops at anything else that is not None and returns that, so that it can be seen to before user code goes on.
+    Returns None when there are no more tuples. What user code raises comes through.
+    """

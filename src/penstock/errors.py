@@ -1,6 +1,12 @@
 """Everything that Penstock raises on purpose.
 
 PenstockError
+├── TopologyError                a topology cannot run; raised before anything starts
+├── RunError                     a run failed
+│   ├── SlotsError               Spark has fewer slots than the run needs
+│   └── StartError               the workers could not start
+├── ProtocolError                bytes that are no control message, or not one for us
+├── CheckpointError              a checkpoint cannot be written, read, or gone on from
 └── RingError                    something about a shared-memory ring
     ├── RingFullError            no room until the timeout
     ├── RingClosedError          the ring, or this end of it, is closed: route elsewhere
@@ -13,8 +19,10 @@ PenstockError
 from __future__ import annotations
 
 __all__ = [
+    "CheckpointError",
     "MessageTooLargeError",
     "PenstockError",
+    "ProtocolError",
     "RingAttachError",
     "RingClosedError",
     "RingCorruptError",
@@ -71,12 +79,23 @@ class MessageTooLargeError(RingError):
     """A message is larger than a limit; the text names both."""
 
 
+class ProtocolError(PenstockError):
+    """Bytes that are no control message, or one of another version, or one that is not meant for us."""
+
+
+class CheckpointError(PenstockError):
+    """A checkpoint cannot be written, read, or gone on from; the text names the place."""
+
+
 class TopologyError(PenstockError):
     """A topology cannot run. Raised before anything starts; the text lists every problem found."""
 
 
 class RunError(PenstockError):
-    """A run failed. The text ends with the worker's traceback where there is one."""
+    """A run failed. The text ends with the worker's traceback where there is one.
+
+    User code may raise it too: any other exception fails a tuple, this one ends the run.
+    """
 
 
 class SlotsError(RunError):

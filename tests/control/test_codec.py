@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.control import protocol
-from penstock.control.codec import ProtocolError, decode_answer, decode_from_controller, decode_to_controller, encode
+from penstock.control.codec import decode_answer, decode_from_controller, decode_to_controller, encode
 from penstock.control.protocol import Answer, AskStop, Begin, Deploy, FromController, FromWorker, Question, Register
+from penstock.errors import ProtocolError
 from penstock.plan.assignment import Assignment
 from tests.control.stage import EDGES, TASKS, Stage, register
 

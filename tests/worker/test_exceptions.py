@@ -1,13 +1,17 @@
 """Exceptions of user code: reported once per kind with a count and a traceback, while the rest goes on."""
 
+import sys
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from penstock.errors import RunError
 from penstock.testing import CapturedSink, FedSpout, Result, run_topology
 from penstock.topology.bolts import BatchBolt, Bolt, KeyedBolt
+from penstock.topology.context import TaskContext
 from penstock.topology.emit import Emit
 from penstock.topology.spouts import Spout
 from penstock.topology.topology import Topology
@@ -163,6 +167,73 @@ def test_a_key_that_is_none_is_reported_and_the_others_are_routed() -> None:
     assert sorted(sink.values) == [(n,) for n in GOOD]
     assert sum(failure.count for failure in result.failures) == 10
     assert {failure.component for failure in result.failures} == {"numbers"}
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_values_have_the_same_types_wherever_they_arrive(workers: int) -> None:
+    sent = [((1, 2), {3}, Decimal("0.1"), n) for n in (1, 1 << 80)]
+    topo, sink = Topology("types"), CapturedSink()
+    topo.bolt("sink", sink, topo.spout("values", FedSpout(sent, fields=("a", "b", "c", "n"))).shuffle())
+
+    assert not run_topology(topo, workers=workers).failures
+    assert [tuple(values) for values in sink.values] == sent
+    assert [type(value) for value in sink.values[0]] == [tuple, set, Decimal, int]
+
+
+@pytest.mark.parametrize("yields", [True, False])
+def test_who_calls_exit_fails_a_tuple_and_nothing_else(yields: bool) -> None:
+    def returning(tup: Tuple) -> Any:
+        if tup.n % 5 == 0:
+            sys.exit(3)
+        return (tup.n,)
+
+    def yielding(tup: Tuple) -> Iterator[Any]:
+        yield returning(tup)
+
+    result, values = run_bolt(yielding if yields else returning)
+    assert values == [(n,) for n in GOOD]
+    [failure] = result.failures
+    assert failure.kind.startswith("SystemExit at ")
+    assert failure.count == 10
+
+
+def test_a_run_error_ends_the_run() -> None:
+    def giving_up(tup: Tuple) -> Any:
+        message = f"the table for {tup.n} is gone"
+        raise RunError(message)
+
+    with pytest.raises(RunError, match="the table for 0 is gone"):
+        run_bolt(giving_up)
+
+
+def test_tasks_that_were_opened_are_closed_when_another_cannot_be() -> None:
+    opened: list[str] = []
+
+    class Opening(Bolt):
+        fields = ("n",)
+
+        def __deepcopy__(self, memo: Any) -> "Opening":
+            return self
+
+        def open(self, context: TaskContext) -> None:
+            if context.component == "first":
+                message = "no connection"
+                raise OSError(message)
+            opened.append(context.component)
+            self.name = context.component
+
+        def process(self, tup: Tuple) -> Any:
+            return (tup.n,)
+
+        def close(self) -> None:
+            opened.remove(self.name)
+
+    topo = Topology("opening")
+    first = topo.bolt("first", Opening(), topo.spout("numbers", FedSpout([(1,)], fields=("n",))).shuffle())
+    topo.bolt("second", Opening(), first.shuffle())
+    with pytest.raises(OSError, match="no connection"):
+        run_topology(topo)
+    assert opened == []
 
 
 class FailingBatches(BatchBolt):

@@ -14,7 +14,7 @@ from penstock.topology.groupings import Grouping
 from penstock.topology.streams import Component, Input
 from penstock.topology.topology import Topology
 from penstock.topology.tuples import Tuple
-from penstock.worker.stable_hash import stable_hash
+from penstock.transport.stable_hash import stable_hash
 
 WORDS = [f"word {number % 7}" for number in range(70)]
 TASKS = 3

@@ -102,7 +102,7 @@ class Own:
     """Of a type that no other process knows."""
 
 
-@pytest.mark.parametrize("value", [Own(), 2**64, -(2**63) - 1, 1j, "\ud800", [Own()]], ids=repr)
+@pytest.mark.parametrize("value", [Own(), "\ud800", [Own()], {1: {Own()}}], ids=repr)
 def test_values_that_cannot_travel_are_refused_and_the_others_travel(value: Any) -> None:
     ends = Ends("remote", ("value",))
     refused = ends.put(("before",), (value,), ("after",), (value,))

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from penstock.topology.emit import Emit
 from penstock.topology.groupings import Broadcast, By, Custom, Direct, LocalOrShuffle, PartialKey, Shuffle, ToOne
 from penstock.topology.tuples import tuple_class
+from penstock.transport.stable_hash import stable_hash
 from penstock.worker import routing
 from penstock.worker.outputs import Outputs, Subscriber
-from penstock.worker.stable_hash import stable_hash
 from tests.worker.capturing import Board, CapturingReceiver, local_lane
 
 words = st.lists(st.tuples(st.text(max_size=3)), max_size=60)

@@ -13,8 +13,7 @@ import platform
 import socket
 import time
 import traceback
-
-import msgspec
+from typing import Any
 
 from penstock.control.client import ControlClient
 from penstock.control.protocol import (
@@ -38,13 +37,16 @@ from penstock.control.protocol import (
 )
 from penstock.control.reporting import report_of
 from penstock.control.ticket import Outcome, Ticket
+from penstock.errors import RunError
 from penstock.topology.shipping import from_bytes
 from penstock.transport.links import LinkReceiver
 from penstock.transport.ring import RingReader, RingSettings
+from penstock.transport.values import encode_rows
 from penstock.version import __version__
 from penstock.worker.arrival import Arrival, Marker
 from penstock.worker.carriers import FrameWay
 from penstock.worker.deployment import Deployment
+from penstock.worker.failures import USER_ERRORS
 from penstock.worker.garbage import GarbageKeeper
 from penstock.worker.peers import way_to
 from penstock.worker.worker import Worker
@@ -86,8 +88,9 @@ class _Agent:
         self._deployment: Deployment | None = None
         self._worker: Worker | None = None
         self._told_ended = False
+        self._closed = False
         self._outcome: Outcome | None = None
-        self._encode_rows = msgspec.msgpack.Encoder().encode
+        self._garbage = GarbageKeeper(time.monotonic_ns)
 
     def run(self) -> Outcome:
         self._control.send(
@@ -105,24 +108,23 @@ class _Agent:
                 python_version=platform.python_version(),
             )
         )
-        garbage = GarbageKeeper(time.monotonic_ns())
         try:
-            self._cycle(garbage)
-            if self._worker is not None:
-                self._worker.close()
-                self._report()
+            self._cycle()
+            self._close()
+            self._report()
             self._control.send(Left())
-        except Exception:  # a fault of ours, or of a task's `open`: another process in our place would meet it too
+        except USER_ERRORS:  # a fault of ours, or of a task's `open`: another process in our place would meet it too
             trace = traceback.format_exc()
+            self._close()
             self._control.send(Fatal(traceback=trace))
             self._control.flush()
             return Outcome(worker=self._ticket.worker, ok=False, text=trace)
         finally:
-            garbage.close()
+            self._garbage.close()
         assert self._outcome is not None
         return self._outcome
 
-    def _cycle(self, garbage: GarbageKeeper) -> None:
+    def _cycle(self) -> None:
         look_at_ns = report_at_ns = 0
         while self._outcome is None:
             worked = self._worker.do_work() if self._worker is not None else 0
@@ -137,9 +139,9 @@ class _Agent:
                 report_at_ns = now_ns + REPORT_EVERY_NS
                 self._report()
             if worked:
-                garbage.busy(now_ns)
+                self._garbage.busy()
                 continue
-            garbage.idle(now_ns)
+            self._garbage.idle()
             if self._worker is None:
                 self._control.wait(IDLE_AT_MOST_S)
                 continue
@@ -186,6 +188,7 @@ class _Agent:
         )
         self._worker = self._deployment.build()
         self._mark_ended(deploy)
+        self._garbage.settle()
         self._control.send(Ready(assignment=deploy.assignment.number))
 
     def _mark_ended(self, deploy: Deploy) -> None:
@@ -208,6 +211,12 @@ class _Agent:
             settings=self._ticket.settings,
         )
 
+    def _close(self) -> None:
+        """Spark may use this process again, for something else: nothing may stay open in it."""
+        if self._worker is not None and not self._closed:
+            self._closed = True
+            self._worker.close()
+
     def _report(self) -> None:
         if self._worker is None or self._deployment is None:
             return
@@ -225,9 +234,14 @@ class _Agent:
             )
         for bolt in self._worker.bolts:
             if hasattr(bolt.logic, "drain_collected"):
-                rows = bolt.logic.drain_collected()
-                for start in range(0, len(rows), MOST_ROWS_PER_MESSAGE):
-                    chunk = rows[start : start + MOST_ROWS_PER_MESSAGE]
-                    self._control.send(
-                        Collected(component=bolt.component, count=len(chunk), rows=self._encode_rows(chunk))
-                    )
+                self._send_rows(bolt.component, bolt.logic.drain_collected())
+
+    def _send_rows(self, sink: str, rows: list[tuple[Any, ...]]) -> None:
+        for start in range(0, len(rows), MOST_ROWS_PER_MESSAGE):
+            chunk = rows[start : start + MOST_ROWS_PER_MESSAGE]
+            try:
+                encoded = encode_rows(chunk)
+            except TypeError as error:
+                message = f"sink {sink!r} has collected what cannot travel to the driver: {error}"
+                raise RunError(message) from error
+            self._control.send(Collected(component=sink, count=len(chunk), rows=encoded))

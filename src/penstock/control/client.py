@@ -11,11 +11,11 @@ from typing import Self
 import zmq
 
 from penstock.control.attention import AttentiveClock
-from penstock.control.codec import ProtocolError, decode_from_controller, encode
+from penstock.control.codec import decode_from_controller, encode
 from penstock.control.numbering import Numbering
 from penstock.control.protocol import Admit, FromController, FromWorker, Heartbeat
 from penstock.control.wire import connected_dealer
-from penstock.errors import RunError
+from penstock.errors import ProtocolError, RunError
 from penstock.transport.links import LinkKeys
 
 __all__ = ["ControlClient"]

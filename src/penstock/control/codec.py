@@ -10,9 +10,9 @@ from typing import Generic, TypeVar
 import msgspec
 
 from penstock.control.protocol import Answer, FromController, FromWorker, Question
-from penstock.errors import PenstockError
+from penstock.errors import ProtocolError
 
-__all__ = ["ProtocolError", "decode_answer", "decode_from_controller", "decode_to_controller", "encode"]
+__all__ = ["decode_answer", "decode_from_controller", "decode_to_controller", "encode"]
 
 _MAGIC = b"PNSTK"
 _VERSION = 1
@@ -20,10 +20,6 @@ _PREFIX = _MAGIC + bytes([_VERSION])
 
 _encode = msgspec.msgpack.Encoder().encode
 _Decoded = TypeVar("_Decoded")
-
-
-class ProtocolError(PenstockError):
-    """Bytes that are no control message, or one of another version, or one that is not meant for us."""
 
 
 def encode(message: FromWorker | FromController | Question | Answer) -> bytes:

@@ -20,10 +20,9 @@ from typing import Self
 import zmq
 
 from penstock.control.attention import AttentiveClock
-from penstock.control.codec import ProtocolError, decode_to_controller, encode
+from penstock.control.codec import decode_to_controller, encode
 from penstock.control.controller import Controller
 from penstock.control.events import Arrived, Event, HostEnded, HostFailed, Launch, Severed, Tick
-from penstock.control.gate import Gate
 from penstock.control.host import Host
 from penstock.control.instructions import Fail, Finish, Instruction, SendTo, StartWorker, StopWorker
 from penstock.control.keys import RunKeys
@@ -31,7 +30,8 @@ from penstock.control.numbering import Numbering
 from penstock.control.protocol import Answer, Question
 from penstock.control.questions import Asker
 from penstock.control.wire import bound_router, endpoint_of
-from penstock.errors import RunError
+from penstock.errors import ProtocolError, RunError
+from penstock.transport.gate import Gate
 
 __all__ = ["ControlServer"]
 
@@ -40,11 +40,12 @@ log = logging.getLogger(__name__)
 _TICK_EVERY_S = 0.2
 # A pause of our own beyond this does not count as silence of the others.
 _ATTENTION_S = 0.5
-# How many messages are taken before questions, posts and the clock have their turn again.
+# How many messages, and strangers at the gate, are taken before the others and the clock have their turn again.
 _MOST_AT_ONCE = 256
 # Connections whose numbering is remembered, the last heard first. Workers are heard twice a second; what falls out at
 # the end are command lines that asked something and went.
 _MOST_CONNECTIONS = 4096
+# What connections of this process are called. Others choose their names themselves, and must not take one of these.
 _LOCAL = b"local:"
 
 
@@ -174,14 +175,18 @@ class ControlServer(Asker):
             now_s = clock.now_s()
             poller.poll(max(0, round((tick_at_s - now_s) * 1000)))
             now_s = clock.now_s()
-            while self._gate.answer():
-                pass
+            self._answer_at_gate()
             self._take_posted(now_s)
             self._take_arrived(now_s)
             # Last, so that nobody is judged silent whose word lies here unread.
             if now_s >= tick_at_s:
                 tick_at_s = now_s + _TICK_EVERY_S
                 self._handle(Tick(), now_s)
+
+    def _answer_at_gate(self) -> None:
+        for _ in range(_MOST_AT_ONCE):
+            if not self._gate.answer():
+                return
 
     def _take_posted(self, now_s: float) -> None:
         try:
@@ -200,6 +205,8 @@ class ControlServer(Asker):
             self._handle(self._event_of(connection, parts), now_s)
 
     def _event_of(self, connection: bytes, parts: list[bytes]) -> Event:
+        if connection.startswith(_LOCAL):
+            return Severed(connection=connection, reason=f"a name that is not for others: {connection!r}")
         if len(parts) != 2:
             return Severed(connection=connection, reason=f"a message has 2 parts, got {len(parts)}")
         try:

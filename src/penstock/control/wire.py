@@ -11,8 +11,8 @@ import socket as sockets
 
 import zmq
 
-from penstock.control.gate import Gate
 from penstock.control.keys import RunKeys
+from penstock.transport.gate import Gate
 from penstock.transport.links import LinkKeys
 
 __all__ = ["address_towards", "bound_router", "connected_dealer", "endpoint_of"]

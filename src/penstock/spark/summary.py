@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
 from penstock.connectors.collect import Collect
 from penstock.control.instructions import RunSummary
 from penstock.control.metrics import RunMetrics
 from penstock.control.status import RunStatus
+from penstock.topology.rows import row_maker
 from penstock.topology.topology import Topology
-from penstock.topology.tuples import Tuple, tuple_class
+from penstock.transport.values import decode_rows
 
 __all__ = ["Summary"]
 
@@ -21,7 +20,7 @@ class Summary:
 
     def __init__(self, topology: Topology, summary: RunSummary) -> None:
         self._chunks = summary.collected
-        self._classes = {name: _tuple_class_of(topology, name) for name in _sinks(topology)}
+        self._row_makers = {name: row_maker(topology.components, name) for name in _sinks(topology)}
         self.status: RunStatus = summary.status
         """How the run ended, and who took part."""
         self.metrics: RunMetrics = summary.metrics
@@ -30,16 +29,16 @@ class Summary:
     @property
     def collected_names(self) -> tuple[str, ...]:
         """The names of the `Collect` sinks."""
-        return tuple(self._classes)
+        return tuple(self._row_makers)
 
-    def collected(self, name: str) -> list[Tuple]:
-        """The tuples that the `Collect` sink of this name received, in order of arrival."""
-        if name not in self._classes:
-            there = ", ".join(map(repr, self._classes)) or "none"
+    def collected(self, name: str) -> list[Any]:
+        """What the `Collect` sink of this name received, in order of arrival: tuples, with their fields' names."""
+        if name not in self._row_makers:
+            there = ", ".join(map(repr, self._row_makers)) or "none"
             message = f"no Collect sink is named {name!r} in topology {self.status.topology!r}; there are: {there}"
             raise ValueError(message)
-        decode = msgspec.msgpack.Decoder(list[self._classes[name]]).decode  # type: ignore[name-defined]
-        return [row for chunk in self._chunks.get(name, ()) for row in decode(chunk)]
+        make = self._row_makers[name]
+        return [make(*row) for chunk in self._chunks.get(name, ()) for row in decode_rows(chunk)]
 
     def __repr__(self) -> str:
         return f"Summary({self.status.topology!r}, {self.status.phase}, {self.status.run_s:.1f} s)"
@@ -64,13 +63,3 @@ class Summary:
 
 def _sinks(topology: Topology) -> list[str]:
     return [name for name, spec in topology.components.items() if isinstance(spec.logic, Collect)]
-
-
-def _tuple_class_of(topology: Topology, sink: str) -> Any:
-    """What the rows of a sink are. Those of one that takes streams with different fields are plain tuples."""
-    components = topology.components
-    inputs = components[sink].inputs
-    fields = {components[taken.source].streams[taken.stream] for taken in inputs}
-    if len(fields) != 1:
-        return tuple
-    return tuple_class(inputs[0].source, inputs[0].stream, fields.pop())

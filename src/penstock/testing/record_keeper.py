@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter, namedtuple
+from collections import Counter
 from itertools import starmap
 from typing import Any
 
 from penstock.connectors.collect import Collect
 from penstock.testing.captured_sink import CapturedSink
 from penstock.testing.result import ComponentCounts, FailureCount, Result
+from penstock.topology.rows import row_maker
 from penstock.topology.topology import Topology
 from penstock.worker.deployment import Deployment
 from penstock.worker.failures import Failure
@@ -44,12 +45,6 @@ class RecordKeeper:
             if isinstance(bolt.logic, Collect):
                 bolt.logic.drain_collected()
 
-    def _named(self, sink: str, rows: list[tuple[Any, ...]]) -> list[Any]:
-        """Rows with the names of their fields, where all inputs of the sink have the same ones."""
-        inputs = self._components[sink].inputs
-        fields = {self._components[taken.source].streams[taken.stream] for taken in inputs}
-        return list(starmap(namedtuple("Row", fields.pop()), rows)) if len(fields) == 1 else list(rows)
-
     def result(self) -> Result:
         """The books as they are now."""
         self._gather()
@@ -67,7 +62,9 @@ class RecordKeeper:
             ],
             lost=sum(worker.lost_tuples for worker in self._workers),
             counts={name: self._counts_of(name) for name in self._components},
-            collections={name: self._named(name, rows) for name, rows in self._collected.items()},
+            collections={
+                name: [*starmap(row_maker(self._components, name), rows)] for name, rows in self._collected.items()
+            },
             captures={
                 name: spec.logic.values
                 for name, spec in self._components.items()

@@ -25,7 +25,7 @@ class FrameKind(IntEnum):
     """What a frame's payload holds."""
 
     TUPLES = 0
-    """msgpack of [origin_ns, sent_ns, [[value, ...], ...]]"""
+    """msgpack of [origin_ns, sent_ns, [[value, ...], ...]], the values as in values.py"""
     BATCH = 1
     """16 bytes origin_ns and sent_ns, then an Arrow IPC stream of one record batch"""
     MARKER = 2

@@ -8,6 +8,7 @@ ring by a thread, so that the worker waits in one place only.
 from __future__ import annotations
 
 import contextlib
+import logging
 import threading
 import time
 from types import TracebackType
@@ -15,15 +16,19 @@ from typing import Self
 
 import msgspec
 import zmq
-import zmq.auth
-from zmq.auth.thread import ThreadAuthenticator
 
 from penstock.errors import MessageTooLargeError, RingError
 from penstock.transport.frames import pack_header, unpack_header
-from penstock.transport.ring import RingWriter, Route
+from penstock.transport.gate import Gate
+from penstock.transport.ring import RingSettings, RingWriter, Route
 
 __all__ = ["LinkKeys", "LinkReceiver", "LinkSender"]
 
+log = logging.getLogger(__name__)
+
+# The largest frame that a ring takes, and what CURVE adds to it. Who announces more is cut off before a byte of it is
+# kept; without a bound, a stranger's length prefix would be believed before he has proven who he is.
+_MOST_BYTES = RingSettings().max_message_bytes + 1024
 _LINGER_MS = 0
 _RING_FULL_WAIT_S = 0.0005
 
@@ -41,30 +46,26 @@ class LinkKeys(msgspec.Struct, frozen=True, kw_only=True):
         return cls(public=public, secret=secret)
 
 
-class _OnlyThisRun:
-    """Lets in who holds the run's key."""
-
-    def __init__(self, public: bytes) -> None:
-        self._public = zmq.utils.z85.encode(zmq.utils.z85.decode(public))
-
-    def callback(self, domain: str, key: bytes) -> bool:  # noqa: ARG002
-        return key == self._public
-
-
 class LinkReceiver:
     """Receives frames of other nodes and writes them into this worker's own ring."""
 
     def __init__(self, *, host: str, ring_address: str, keys: LinkKeys, high_water_frames: int) -> None:
-        self._context = zmq.Context()
-        self._authenticator = ThreadAuthenticator(self._context)
-        self._authenticator.start()
-        self._authenticator.configure_curve_callback(domain="*", credentials_provider=_OnlyThisRun(keys.public))
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self._gate = Gate(self._context, keys.public)
         socket = self._context.socket(zmq.PULL)
         socket.curve_server = True
         socket.curve_publickey, socket.curve_secretkey = keys.public, keys.secret
+        self._gate.guard(socket)
         socket.rcvhwm = high_water_frames
+        socket.maxmsgsize = _MOST_BYTES
         socket.linger = _LINGER_MS
-        port = socket.bind_to_random_port(f"tcp://{host}")
+        try:
+            port = socket.bind_to_random_port(f"tcp://{host}")
+        except BaseException:
+            socket.close()
+            self._gate.close()
+            self._context.term()
+            raise
         self.endpoint = f"tcp://{host}:{port}"
         self._stop = self._context.socket(zmq.PAIR)
         self._stop.bind("inproc://stop")
@@ -80,27 +81,40 @@ class LinkReceiver:
 
     def _receive(self, socket: zmq.Socket[bytes], stop: zmq.Socket[bytes], ring_address: str) -> None:
         poller = zmq.Poller()
-        poller.register(socket, zmq.POLLIN)
-        poller.register(stop, zmq.POLLIN)
+        for source in (socket, stop, self._gate.socket):
+            poller.register(source, zmq.POLLIN)
         with contextlib.suppress(RingError), RingWriter.attach(ring_address) as writer:
-            while stop not in dict(poller.poll()):
-                try:
-                    header, payload = socket.recv_multipart(copy=False)
-                    self._deliver(writer, unpack_header(header.bytes), payload.buffer)
-                except (ValueError, MessageTooLargeError):
-                    self.refused_frames += 1
+            while stop not in (ready := dict(poller.poll())):
+                if self._gate.socket in ready:
+                    self._gate.answer()
+                if socket in ready:
+                    self._take(socket.recv_multipart(copy=False), writer)
         socket.close()
+        self._gate.close()
         stop.close()
+
+    def _take(self, parts: list[zmq.Frame], writer: RingWriter) -> None:
+        try:
+            header, payload = parts
+            self._deliver(writer, unpack_header(header.bytes), payload.buffer)
+        except (ValueError, MessageTooLargeError) as error:
+            if not self.refused_frames:
+                log.warning("a frame from another node was refused; more will only be counted: %s", error)
+            self.refused_frames += 1
 
     def _deliver(self, writer: RingWriter, route: Route, payload: memoryview) -> None:
         """Writes a frame into the ring, however long that is full: ZeroMQ holds the senders back meanwhile."""
         if len(payload) <= writer.max_record_bytes:
             while not writer.try_write(payload, route) and not self._closing:
-                time.sleep(_RING_FULL_WAIT_S)
+                self._wait_for_room()
             return
         large = writer.send_large(payload, route)
         while not large.advance() and not self._closing:
-            time.sleep(_RING_FULL_WAIT_S)
+            self._wait_for_room()
+
+    def _wait_for_room(self) -> None:
+        self._gate.answer()  # a peer that connects meanwhile must not be taken for a stranger, because nobody answers
+        time.sleep(_RING_FULL_WAIT_S)
 
     def close(self) -> None:
         """Stops receiving; what was not received is the sender's loss."""
@@ -109,7 +123,6 @@ class LinkReceiver:
             self._stop.send(b"", zmq.NOBLOCK)
         self._thread.join()
         self._stop.close()
-        self._authenticator.stop()
         self._context.term()
 
     def __enter__(self) -> Self:

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.topology.groupings import Broadcast, By, Grouping, LocalOrShuffle, Shuffle, ToOne
+from penstock.transport.stable_hash import stable_hash
 from penstock.worker.lanes import Lane, LocalLane
-from penstock.worker.stable_hash import stable_hash
 
 __all__ = ["split_batch"]
 

@@ -11,6 +11,8 @@ import pyarrow as pa
 __all__ = ["batch_from_payload", "batch_to_payload", "rows_of", "to_batch"]
 
 _STAMPS = struct.Struct("<qq")
+# Arrow's errors have no common root but for Exception: some are OSError, MemoryError or StopIteration.
+_UNREADABLE = (struct.error, pa.ArrowException, ValueError, OSError, MemoryError, StopIteration)
 
 
 def batch_to_payload(batch: pa.RecordBatch, origin_ns: int, sent_ns: int) -> bytes:
@@ -27,10 +29,20 @@ def batch_from_payload(payload: bytes | memoryview) -> tuple[pa.RecordBatch, int
     """The batch and its two time stamps.
 
     The batch gets memory of its own: what is lent from a ring has to come back soon, and user code may keep a batch.
+
+    Raises:
+        ValueError: the payload is not what `batch_to_payload` makes.
     """
-    origin_ns, sent_ns = _STAMPS.unpack_from(payload)
-    with pa.ipc.open_stream(pa.py_buffer(bytes(payload)).slice(_STAMPS.size)) as reader:
-        return reader.read_next_batch(), origin_ns, sent_ns
+    try:
+        origin_ns, sent_ns = _STAMPS.unpack_from(payload)
+        with pa.ipc.open_stream(pa.py_buffer(bytes(payload)).slice(_STAMPS.size)) as reader:
+            batch = reader.read_next_batch()
+        # Arrow believes what it reads. An offset that points outside of its buffer would be a crash when it is used.
+        batch.validate(full=True)
+    except _UNREADABLE as error:
+        message = f"{len(payload)} bytes that are no record batch: {error}"
+        raise ValueError(message) from error
+    return batch, origin_ns, sent_ns
 
 
 def to_batch(rows: Iterable[Sequence[Any]], fields: Sequence[str]) -> pa.RecordBatch:

@@ -9,12 +9,13 @@ from itertools import chain, starmap
 from operator import attrgetter, length_hint
 from typing import Any
 
-from penstock._native import Histogram
+from penstock._native import Histogram, call_each
 from penstock.topology.bolts import BatchBolt, KeyedBolt
 from penstock.topology.functions import FunctionBolt
 from penstock.worker.alignment import Alignment
 from penstock.worker.arrival import Arrival, Marker
 from penstock.worker.batches import rows_of, to_batch
+from penstock.worker.failures import USER_ERRORS
 from penstock.worker.tasks import RunningTask
 
 __all__ = ["BoltTask", "InputEdge"]
@@ -112,33 +113,40 @@ class BoltTask(RunningTask):
         # Calling a generator function runs none of its code, so that the loop over tuples can be one in C. After an
         # exception it goes on with the next tuple.
         process = self._process
-        results = map(process, remaining) if key_of is None else map(process, map(key_of, tuples), remaining)
+        keys = map(key_of, tuples) if key_of is not None else None
+        results = map(process, remaining) if keys is None else map(process, keys, remaining)
         while True:
             try:
                 if self._yields:
                     self.outputs.emit_all(chain.from_iterable(results))
                 else:
-                    self._run_calls(remaining, key_of)
+                    self._run_calls(remaining, keys)
                 break
-            except Exception as error:  # user code
+            except USER_ERRORS as error:  # user code
                 self.fail(error, tuples[len(tuples) - length_hint(remaining) - 1])
 
-    def _run_calls(self, remaining: Iterator[Any], key_of: Callable[[Any], Any] | None) -> None:
-        # No map over the tuples here: it would take a StopIteration of user code for its own end.
-        process, outputs = self._process, self.outputs
-        put, emitted = outputs.put, 0
+    def _run_calls(self, remaining: Iterator[Any], keys: Iterator[Any] | None) -> None:
+        returned: list[Any] = []
         try:
-            for tup in remaining:
-                out = process(tup) if key_of is None else process(key_of(tup), tup)
-                if out is None:
-                    continue
-                if out.__class__ is tuple:  # as most are: what emit would do, without the call
-                    put(out)
-                    emitted += 1
-                else:
-                    outputs.emit(out)
+            while (other := call_each(self._process, remaining, keys, returned)) is not None:
+                self._emit_returned(returned)
+                self.outputs.emit(other)
         finally:
-            outputs.emitted += emitted
+            self._emit_returned(returned)
+
+    def _emit_returned(self, returned: list[Any]) -> None:
+        """Emits plain tuples; one that cannot be routed does not hold up the others."""
+        outputs, rest = self.outputs, returned
+        while rest:
+            before = outputs.emitted
+            try:
+                outputs.emit_all(rest)
+                break
+            except USER_ERRORS as error:  # a key or a route of the user's own
+                wrong = outputs.emitted - before
+                self.fail(error, rest[wrong])
+                rest = rest[wrong + 1 :]
+        returned.clear()
 
     def _run_batch(self, arrival: Arrival) -> None:
         batch = arrival.batch
@@ -148,7 +156,7 @@ class BoltTask(RunningTask):
             out = self.logic.process_batch(batch)
             if out is not None:
                 self.outputs.emit(out)
-        except Exception as error:  # user code: report it, and go on with the next batch
+        except USER_ERRORS as error:  # user code: report it, and go on with the next batch
             self.fail(error, arrival.tuples if batch is None else batch.schema)
 
     def _tuples_of(self, arrival: Arrival) -> Sequence[Any]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import copy
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any
-
-import msgspec
 
 from penstock.flow.credit import CreditTaker
 from penstock.plan.assignment import Assignment
@@ -19,6 +18,7 @@ from penstock.topology.groupings import By, PartialKey
 from penstock.topology.spec import ComponentSpec
 from penstock.topology.topology import Topology
 from penstock.topology.tuples import tuple_class
+from penstock.transport.values import row_decoder
 from penstock.worker.arrival import Arrival
 from penstock.worker.bolt_task import BoltTask, InputEdge
 from penstock.worker.carriers import Carrier, FrameWay
@@ -28,6 +28,7 @@ from penstock.worker.lanes import Lane, LocalLane, RemoteLane
 from penstock.worker.outputs import Outputs, Subscriber
 from penstock.worker.settings import WorkerSettings
 from penstock.worker.spout_task import SpoutTask
+from penstock.worker.tasks import RunningTask
 from penstock.worker.worker import Inbox, Worker
 
 __all__ = ["Deployment"]
@@ -86,9 +87,22 @@ class Deployment:
             clock=self._clock,
             assignment=self._assignment.number,
         )
-        for running in (*bolts, *spouts):
-            running.logic.open(self._context(running.task))
+        self._open([*bolts, *spouts])
         return self._built
+
+    def _open(self, tasks: Sequence[RunningTask]) -> None:
+        """Opens all of them, or none: if one fails, those before it are closed again."""
+        opened = []
+        try:
+            for running in tasks:
+                running.logic.open(self._context(running.task))
+                opened.append(running)
+        except BaseException:
+            for running in reversed(opened):
+                running.close()
+            for carrier in self._carriers.values():
+                carrier.close()
+            raise
 
     def _spec(self, component: str) -> ComponentSpec:
         return self._topology.components[component]
@@ -148,7 +162,7 @@ class Deployment:
 
     def _decoder(self, edge: Edge) -> Any:
         made = tuple_class(edge.source, edge.stream, self._fields(edge))
-        return msgspec.msgpack.Decoder(tuple[int, int, list[made]]).decode  # type: ignore[valid-type]
+        return row_decoder(tuple[int, int, list[made]])  # type: ignore[valid-type]
 
     def _outputs(self, task: Task) -> Outputs:
         spec = self._spec(task.component)

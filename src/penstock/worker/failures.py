@@ -7,7 +7,10 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["Failure", "Failures"]
+__all__ = ["USER_ERRORS", "Failure", "Failures"]
+
+USER_ERRORS = (Exception, SystemExit)
+"""What user code may raise without ending the worker. Nobody who calls sys.exit() in a bolt means the whole process."""
 
 MOST_KINDS = 100
 MOST_CULPRIT_CHARACTERS = 500

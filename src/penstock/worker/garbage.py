@@ -1,39 +1,59 @@
 """Garbage collection, kept off the hot path.
 
 What exists when the tasks are open lives as long as the worker, so it is frozen. After that the collector runs when
-there is nothing else to do; under load without a pause, seldom, and the youngest generations only.
+there is nothing else to do; under load without a pause, seldom. The oldest generation holds the tasks' state and may
+be huge: how often it is looked at depends on how long that took the last time, so that it never costs more than a
+thousandth of the time.
 """
 
 from __future__ import annotations
 
 import gc
+from collections.abc import Callable
 
 __all__ = ["GarbageKeeper"]
 
-IDLE_EVERY_NS = 1_000_000_000
-BUSY_EVERY_NS = 10_000_000_000
+_SECOND_NS = 1_000_000_000
+_YOUNG, _ALL = 1, 2
+
+IDLE_EVERY_NS = {_YOUNG: _SECOND_NS, _ALL: 60 * _SECOND_NS}
+BUSY_EVERY_NS = {_YOUNG: 10 * _SECOND_NS, _ALL: 600 * _SECOND_NS}
+MOST_SHARE = 1 / 1000
 
 
 class GarbageKeeper:
     """Takes the collector over, and gives it back."""
 
-    def __init__(self, now_ns: int) -> None:
+    def __init__(self, now_ns: Callable[[], int]) -> None:
+        gc.disable()
+        self._now_ns = now_ns
+        self._collected_ns = dict.fromkeys((_YOUNG, _ALL), now_ns())
+        self._rest_ns = 0
+
+    def settle(self) -> None:
+        """The tasks are open, and nothing has begun: what is here now, stays."""
         gc.collect()
         gc.freeze()
-        gc.disable()
-        self._collected_ns = now_ns
 
-    def idle(self, now_ns: int) -> None:
+    def idle(self) -> None:
         """Nothing to do just now: the time to collect."""
-        if now_ns - self._collected_ns >= IDLE_EVERY_NS:
-            gc.collect(1)
-            self._collected_ns = now_ns
+        self._collect_if_due(IDLE_EVERY_NS)
 
-    def busy(self, now_ns: int) -> None:
+    def busy(self) -> None:
         """There is work: collect only what would otherwise pile up."""
-        if now_ns - self._collected_ns >= BUSY_EVERY_NS:
-            gc.collect(1)
-            self._collected_ns = now_ns
+        self._collect_if_due(BUSY_EVERY_NS)
+
+    def _collect_if_due(self, every_ns: dict[int, int]) -> None:
+        now_ns = self._now_ns()
+        if now_ns - self._collected_ns[_YOUNG] < every_ns[_YOUNG]:
+            return
+        due = _ALL if now_ns - self._collected_ns[_ALL] >= max(every_ns[_ALL], self._rest_ns) else _YOUNG
+        gc.collect(due)
+        ended_ns = self._now_ns()
+        self._collected_ns[_YOUNG] = ended_ns
+        if due == _ALL:
+            self._collected_ns[_ALL] = ended_ns
+            self._rest_ns = int((ended_ns - now_ns) / MOST_SHARE)
 
     def close(self) -> None:
         """Gives the collector back."""

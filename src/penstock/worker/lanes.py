@@ -5,14 +5,17 @@ Routing appends to a lane's list and to nothing else; what it costs to get there
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import starmap
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import msgspec
 
+from penstock._native import ROWS_UNEVEN, judge_rows
 from penstock.errors import MessageTooLargeError
 from penstock.transport.frames import FrameKind
 from penstock.transport.ring import RingSettings, Route
+from penstock.transport.values import portable, portable_rows
 from penstock.worker.arrival import Arrival, Marker
 from penstock.worker.batches import batch_to_payload
 
@@ -68,7 +71,6 @@ class Lane:
         self.sent_tuples = 0
         self.sent_bytes = 0
         self._fields = fields
-        self._widths = {len(fields)}
 
     def put_batch(self, batch: pa.RecordBatch) -> None:
         """Puts a record batch behind the tuples."""
@@ -106,8 +108,7 @@ class Lane:
         raise NotImplementedError
 
     def _pass_checked(self, tuples: list[Values], origin_ns: int, now_ns: int, refused: list[Refusal]) -> None:
-        # One pass in C instead of a check per tuple in Python.
-        if not self._widths.issuperset(map(len, tuples)):
+        if judge_rows(tuples, len(self._fields)) == ROWS_UNEVEN:
             tuples = self._of_right_width(tuples, refused)
         if len(tuples) <= MOST_FRAME_TUPLES:
             self._pass_tuples(tuples, origin_ns, now_ns, refused)
@@ -172,16 +173,22 @@ class RemoteLane(Lane):
         if not tuples:
             return
         try:
-            payload = _encode((origin_ns, now_ns, tuples))
+            rows = portable_rows(tuples)
+            payload = _encode((origin_ns, now_ns, rows))
         except _UNENCODABLE:
-            self._pass_tuples(_encodable(tuples, refused), origin_ns, now_ns, refused)
-            return
-        if len(payload) > MOST_FRAME_BYTES and len(tuples) > 1:
-            middle = len(tuples) // 2
-            self._pass_tuples(tuples[:middle], origin_ns, now_ns, refused)
-            self._pass_tuples(tuples[middle:], origin_ns, now_ns, refused)
-        else:
-            self._send(self._tuples_route, payload, len(tuples), refused)
+            rows = _portable(tuples, refused)
+            payload = _encode((origin_ns, now_ns, rows))
+        self._pass_rows(rows, payload, origin_ns, now_ns, refused)
+
+    def _pass_rows(
+        self, rows: Sequence[Any], payload: bytes, origin_ns: int, now_ns: int, refused: list[Refusal]
+    ) -> None:
+        if len(payload) > MOST_FRAME_BYTES and len(rows) > 1:
+            middle = len(rows) // 2
+            for half in (rows[:middle], rows[middle:]):
+                self._pass_rows(half, _encode((origin_ns, now_ns, half)), origin_ns, now_ns, refused)
+        elif rows:
+            self._send(self._tuples_route, payload, len(rows), refused)
 
     def _pass_batch(self, batch: pa.RecordBatch, origin_ns: int, now_ns: int, refused: list[Refusal]) -> None:
         payload = batch_to_payload(batch, origin_ns, now_ns)
@@ -205,16 +212,17 @@ class RemoteLane(Lane):
         self._sender.send(self._marker_route, _encode((marker.epoch, marker.ends)), 0)
 
 
-def _encodable(tuples: list[Values], refused: list[Refusal]) -> list[Values]:
-    """Those that can travel. Looked for one by one, and only when they could not be encoded together."""
+def _portable(tuples: list[Values], refused: list[Refusal]) -> list[list[Any]]:
+    """Those that can travel, as they travel. Looked for one by one, and only when not all can."""
     good = []
     for values in tuples:
         try:
-            _encode(values)
+            travelling = [*map(portable, values)]
+            _encode(travelling)
         except _UNENCODABLE as error:
             refusal = TypeError(f"a value cannot travel to another worker: {error}")
             refusal.__cause__ = error
             refused.append((refusal, values))
         else:
-            good.append(values)
+            good.append(travelling)
     return good

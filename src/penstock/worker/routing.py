@@ -13,6 +13,7 @@ from itertools import cycle
 from operator import itemgetter
 from typing import Any, NamedTuple, Protocol
 
+from penstock._native import all_tuples
 from penstock.topology.function_name import name_of
 from penstock.topology.groupings import (
     Broadcast,
@@ -26,8 +27,8 @@ from penstock.topology.groupings import (
     Shuffle,
     ToOne,
 )
+from penstock.transport.stable_hash import stable_hash
 from penstock.worker.lanes import Lane, LocalLane
-from penstock.worker.stable_hash import stable_hash
 
 __all__ = ["Outlet", "Routing", "Values", "choose", "compile_grouping", "fan_out", "one_by_one"]
 
@@ -119,7 +120,16 @@ def one_by_one(put: Put) -> Routing:
 
 
 def _straight(lane: Lane) -> Routing:
-    return one_by_one(lane.tuples.append)
+    put, put_each = one_by_one(lane.tuples.append)
+
+    def put_all(outputs: Iterable[Any], outlet: Outlet) -> None:
+        if outputs.__class__ is list and all_tuples(outputs):
+            lane.tuples.extend(outputs)
+            outlet.emitted += len(outputs)
+        else:
+            put_each(outputs, outlet)
+
+    return Routing(put, put_all)
 
 
 def _in_turn(lanes: Sequence[Lane]) -> Routing:

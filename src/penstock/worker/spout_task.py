@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.worker.arrival import Marker
+from penstock.worker.failures import USER_ERRORS
 from penstock.worker.tasks import RunningTask
 
 __all__ = ["SpoutTask"]
@@ -37,7 +38,7 @@ class SpoutTask(RunningTask):
                     break
         except StopIteration:
             self.draining = True
-        except Exception as error:  # user code: report it and ask again next turn
+        except USER_ERRORS as error:  # user code: report it and ask again next turn
             self.fail(error, None)
         emitted = outputs.emitted - before
         now_ns = self.clock.now_ns()

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from penstock.errors import RunError
 from penstock.worker.clock import Clock
-from penstock.worker.failures import Failures
+from penstock.worker.failures import USER_ERRORS, Failures
 from penstock.worker.outputs import Outputs
 
 __all__ = ["RunningTask"]
@@ -55,11 +56,13 @@ class RunningTask:
             out = call()
             if out is not None:
                 self.outputs.emit(out)
-        except Exception as error:
+        except USER_ERRORS as error:
             self.fail(error, None)
 
-    def fail(self, error: Exception, culprit: Any) -> None:
-        """Counts an exception of user code."""
+    def fail(self, error: BaseException, culprit: Any) -> None:
+        """Counts an exception of user code; but for a RunError, which is meant to end the run."""
+        if isinstance(error, RunError):
+            raise error
         self.failed += 1
         self.failures.add(self.component, self.task, error, culprit)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 import msgspec
 
@@ -12,6 +12,7 @@ from penstock._native import Record
 from penstock.flow.credit import CreditGiver, CreditTaker
 from penstock.transport.frames import FrameKind
 from penstock.transport.ring import Route
+from penstock.transport.values import UNREADABLE
 from penstock.worker.arrival import LOCAL, Arrival, Marker
 from penstock.worker.batches import batch_from_payload
 from penstock.worker.bolt_task import BoltTask
@@ -23,6 +24,7 @@ from penstock.worker.spout_task import SpoutTask
 __all__ = ["Inbox", "Worker"]
 
 READ_AT_MOST = 256
+_NotNegative = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class Inbox(Protocol):
@@ -65,10 +67,12 @@ class Worker:
         self._clock = clock
         self._assignment = assignment
         self._full_locally: set[int] = set()
-        self._decode_credit = msgspec.msgpack.Decoder(list[tuple[int, int]]).decode
+        self._decode_credit = msgspec.msgpack.Decoder(list[tuple[int, _NotNegative]]).decode
         self._decode_marker = msgspec.msgpack.Decoder(tuple[int, bool]).decode
         self._encode = msgspec.msgpack.Encoder().encode
         self.misrouted = 0
+        self.unreadable = 0
+        """Frames that were none."""
         self.begun = False
         self._ticks: list[tuple[int, int, BoltTask]] = []
 
@@ -163,46 +167,66 @@ class Worker:
         for record in records:
             taken += 1
             kind = record.flags
-            if kind == FrameKind.CREDIT:
-                for task, size_bytes in self._decode_credit(record.payload):
-                    self._credit.returned(task, size_bytes)
+            try:
+                if kind == FrameKind.CREDIT:
+                    for task, size_bytes in self._decode_credit(record.payload):
+                        self._credit.returned(task, size_bytes)
+                    continue
+                arrival = self._open(record, kind)
+            except UNREADABLE as error:
+                self._refuse(record, error)
                 continue
-            arrival = self._open(record, kind)
             bolt = self._bolt_by_task.get(record.target)
-            if bolt is None or record.assignment != self._assignment:
+            if bolt is None or record.assignment != self._assignment or record.stream not in bolt.hops:
                 self.misrouted += len(arrival)
             else:
                 bolt.accept(arrival)
         return taken
 
     def _open(self, record: Record, kind: int) -> Arrival:
+        """A frame as a task sees it; raises one of `UNREADABLE` if it is none, or of an edge that is not here."""
         payload = record.payload
         edge, source = record.stream, record.source
         sender = self._worker_of.get(source, LOCAL)
+        if edge not in self._decoders:
+            message = f"there is no edge {edge}"
+            raise ValueError(message)
+        tuples: Sequence[Any] = ()
+        batch = None
         if kind == FrameKind.TUPLES:
             origin_ns, sent_ns, tuples = self._decoders[edge](payload)
-            return Arrival(
-                edge=edge,
-                source=source,
-                sender=sender,
-                size_bytes=len(payload),
-                origin_ns=origin_ns,
-                sent_ns=sent_ns,
-                tuples=tuples,
-            )
-        if kind == FrameKind.BATCH:
+        elif kind == FrameKind.BATCH:
             batch, origin_ns, sent_ns = batch_from_payload(payload)
-            return Arrival(
-                edge=edge,
-                source=source,
-                sender=sender,
-                size_bytes=len(payload),
-                origin_ns=origin_ns,
-                sent_ns=sent_ns,
-                batch=batch,
-            )
-        epoch, ends = self._decode_marker(payload)
-        return Arrival(edge=edge, source=source, sender=sender, marker=Marker(epoch, ends=ends))
+        elif kind == FrameKind.MARKER:
+            epoch, ends = self._decode_marker(payload)
+            return Arrival(edge=edge, source=source, sender=sender, marker=Marker(epoch, ends=ends))
+        else:
+            message = f"there is no kind of frame {kind}"
+            raise ValueError(message)
+        if origin_ns < 0 or sent_ns < 0:
+            message = f"time stamps before time began: origin_ns={origin_ns}, sent_ns={sent_ns}"
+            raise ValueError(message)
+        return Arrival(
+            edge=edge,
+            source=source,
+            sender=sender,
+            size_bytes=len(payload),
+            origin_ns=origin_ns,
+            sent_ns=sent_ns,
+            tuples=tuples,
+            batch=batch,
+        )
+
+    def _refuse(self, record: Record, error: Exception) -> None:
+        """A peer sent what is no frame. It is told of as a failure of the task it was for, and its sender goes on."""
+        self.unreadable += 1
+        culprit = f"frame of kind {record.flags} from task {record.source} on edge {record.stream}"
+        bolt = self._bolt_by_task.get(record.target)
+        if bolt is not None and record.flags != FrameKind.CREDIT:
+            bolt.fail(error, culprit)
+            sender = self._worker_of.get(record.source, LOCAL)
+            refused = Arrival(edge=record.stream, source=record.source, sender=sender, size_bytes=len(record.payload))
+            self.arrival_processed(record.target, refused)
 
     def arrival_processed(self, task: int, arrival: Arrival) -> None:
         """A task is done with an arrival: its sender may send that much more."""

@@ -1,6 +1,7 @@
 """Who may connect: ZeroMQ asks at this gate (RFC 27, ZAP) about everybody who wants in.
 
-CURVE alone proves only that the other side knows our public key. That it holds the run's own key is decided here.
+CURVE alone proves only that the other side knows our public key. That it holds the run's own key is decided here. The
+gate has no thread: whoever owns it answers between other things, and until it answers nobody new gets in.
 """
 
 from __future__ import annotations
@@ -12,14 +13,16 @@ from zmq.utils import z85
 
 __all__ = ["Gate"]
 
-_DOMAIN = b"penstock-control"
+_DOMAIN = b"penstock"
+# Who has not proven who it is by then is cut off: connections that only take up room do not pile up.
+_HANDSHAKE_WITHIN_MS = 10_000
 
 
 class Gate:
     """Lets in holders of one public key. It serves all sockets of its context, and needs a context of its own."""
 
-    def __init__(self, context: zmq.Context[zmq.Socket[bytes]], public_key: bytes) -> None:
-        self._admitted = z85.decode(public_key)
+    def __init__(self, context: zmq.Context[zmq.Socket[bytes]], admitted: bytes) -> None:
+        self._admitted = z85.decode(admitted)
         self.socket = context.socket(zmq.REP)
         self.socket.linger = 0
         self.socket.bind("inproc://zeromq.zap.01")
@@ -29,6 +32,7 @@ class Gate:
         socket.zap_domain = _DOMAIN
         # Without this, a socket whose gate does not answer would let everybody in.
         socket.setsockopt(zmq.ZAP_ENFORCE_DOMAIN, 1)
+        socket.handshake_ivl = _HANDSHAKE_WITHIN_MS
 
     def answer(self) -> bool:
         """Answers one question, if there is one; returns whether there was."""

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.worker.stable_hash import stable_hash
+from penstock.transport.stable_hash import stable_hash
 
 
 class Colour(StrEnum):
@@ -102,7 +102,7 @@ def test_a_str_is_not_its_bytes_and_a_tuple_is_not_its_only_value() -> None:
 SAMPLE = """
 import sys
 from datetime import UTC, datetime
-from penstock.worker.stable_hash import stable_hash
+from penstock.transport.stable_hash import stable_hash
 keys = ["blue", b"blue", 7, 2**70, -1, 0.25, None, True, ("a", 1, (2.5, None)), datetime(2026, 1, 1, tzinfo=UTC)]
 print(*(stable_hash(key) for key in keys))
 """

@@ -1,0 +1,196 @@
+"""Values on the wire: msgpack, and what arrives is what was sent, whether it went to another process or not.
+
+msgpack by itself would turn a tuple into a list, a set into a list, a Decimal into text. So that a result never depends
+on where a task runs, what msgpack has no type for travels as one of the extensions below. Most tuples hold plain
+values only; one pass in C finds that out, and they are encoded as they are.
+
+    >>> sent = [("blue", (1, 2.5), {"seen"}, Decimal("0.10"), 2**70)]
+    >>> decode_rows(encode_rows(sent))
+    [['blue', (1, 2.5), {'seen'}, Decimal('0.10'), 1180591620717411303424]]
+
+A value of a subclass arrives as the built-in value that it is equal to: a named tuple as a tuple, a Counter as a dict.
+Anything else is refused, and never changed into something that it is not.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterable, Sequence
+from decimal import Decimal
+from enum import IntEnum
+from types import NoneType
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from msgspec.msgpack import Ext
+
+from penstock._native import ROWS_PLAIN, judge_rows
+
+__all__ = ["UNREADABLE", "decode_rows", "encode_rows", "portable", "portable_rows", "row_decoder", "unpack_extension"]
+
+
+class _Extension(IntEnum):
+    """The codes of msgpack extensions. Part of the wire format: never renumber."""
+
+    TUPLE = 1
+    SET = 2
+    FROZENSET = 3
+    PAIRS = 4
+    """A dict with keys that are no plain values."""
+    INTEGER = 5
+    """One that needs more than 64 bits."""
+    COMPLEX = 6
+    DECIMAL = 7
+    UUID = 8
+    DATE = 9
+    TIME = 10
+    DATETIME = 11
+    TIMEDELTA = 12
+    BYTEARRAY = 13
+
+
+_PLAIN = frozenset({str, int, float, bool, bytes, NoneType})
+_SURELY_PLAIN = _PLAIN - {int}  # an int may be too large
+_INTEGERS = range(-(1 << 63), 1 << 64)
+
+_WANTED = (
+    "str, bytes, bytearray, numbers, bool, None, dates, times, UUID, and tuples, lists, sets and dicts of these; "
+    "or Arrow record batches"
+)
+
+_encode = msgspec.msgpack.Encoder().encode
+
+UNREADABLE = (msgspec.DecodeError, ValueError, RecursionError)
+"""What decoders raise for bytes that hold no values of ours, and nothing else."""
+
+
+def portable_rows(rows: list[tuple[Any, ...]]) -> Sequence[Iterable[Any]]:
+    """The rows, such that msgpack keeps every type.
+
+    Raises:
+        TypeError: a value is of a type that cannot travel.
+    """
+    if rows and judge_rows(rows, len(rows[0])) == ROWS_PLAIN:
+        return rows
+    return [[*map(portable, row)] for row in rows]
+
+
+def portable(value: Any) -> Any:
+    """One value, such that msgpack keeps its type, and that of everything in it."""
+    kind = type(value)
+    if kind in _SURELY_PLAIN:
+        return value
+    pack = _PACKERS.get(kind)
+    if pack is not None:
+        return pack(value)
+    for base, pack in _PACKERS.items():
+        if isinstance(value, base):
+            return pack(value)
+    message = f"wanted values made of {_WANTED}; got one of type {kind.__module__}.{kind.__qualname__}"
+    raise TypeError(message)
+
+
+def _integer(value: int) -> Any:
+    value = int(value)
+    return value if value in _INTEGERS else _extension(_Extension.INTEGER, _octets(value))
+
+
+def _octets(value: int) -> bytes:
+    return value.to_bytes(value.bit_length() // 8 + 1, "little", signed=True)
+
+
+def _list(value: list[Any]) -> list[Any]:
+    if type(value) is list and _SURELY_PLAIN.issuperset(map(type, value)):
+        return value
+    return [*map(portable, value)]
+
+
+def _dict(value: dict[Any, Any]) -> Any:
+    if _PLAIN.issuperset(map(type, value)):
+        return {key: portable(item) for key, item in value.items()}
+    return _extension(_Extension.PAIRS, [[portable(key), portable(item)] for key, item in value.items()])
+
+
+def _extension(code: _Extension, content: Any) -> Ext:
+    return Ext(int(code), _encode(content))
+
+
+def _several(code: _Extension) -> Callable[[Iterable[Any]], Ext]:
+    return lambda values: _extension(code, [*map(portable, values)])
+
+
+# Exact types are looked up; subclasses take the first that fits, so a datetime comes before a date.
+_PACKERS: dict[type, Callable[[Any], Any]] = {
+    str: str.__str__,
+    int: _integer,
+    float: float,
+    bytes: bytes,
+    list: _list,
+    dict: _dict,
+    tuple: _several(_Extension.TUPLE),
+    set: _several(_Extension.SET),
+    frozenset: _several(_Extension.FROZENSET),
+    Decimal: lambda value: _extension(_Extension.DECIMAL, str(value)),
+    UUID: lambda value: _extension(_Extension.UUID, value.bytes),
+    dt.datetime: lambda value: _extension(_Extension.DATETIME, dt.datetime.isoformat(value)),
+    dt.date: lambda value: _extension(_Extension.DATE, dt.date.isoformat(value)),
+    dt.time: lambda value: _extension(_Extension.TIME, dt.time.isoformat(value)),
+    dt.timedelta: lambda value: _extension(_Extension.TIMEDELTA, [value.days, value.seconds, value.microseconds]),
+    complex: lambda value: _extension(_Extension.COMPLEX, [value.real, value.imag]),
+    bytearray: lambda value: _extension(_Extension.BYTEARRAY, bytes(value)),
+}
+
+
+def unpack_extension(code: int, content: memoryview) -> Any:
+    """What msgspec calls for an extension: its `ext_hook`. Raises one of `UNREADABLE` if it is none of ours."""
+    unpack = _UNPACKERS.get(code)
+    if unpack is None:
+        message = f"unknown msgpack extension {code}; wanted one of {sorted(_UNPACKERS)}"
+        raise ValueError(message)
+    try:
+        return unpack(content)
+    except (TypeError, ArithmeticError) as error:  # of a set of lists, of a Decimal that is no number
+        message = f"msgpack extension {_Extension(code).name} holds what cannot be one: {error}"
+        raise ValueError(message) from error
+
+
+def row_decoder(kind: Any) -> Callable[[Any], Any]:
+    """A decoder for `kind` that understands the extensions. It raises one of `UNREADABLE`."""
+    return msgspec.msgpack.Decoder(kind, ext_hook=unpack_extension).decode
+
+
+def _made_of(kind: Any, make: Callable[[Any], Any]) -> Callable[[memoryview], Any]:
+    # The kind is checked before anything is made: bytearray(n) of a number would take n bytes of memory.
+    decode = row_decoder(kind)
+    return lambda content: make(decode(content))
+
+
+_UNPACKERS: dict[int, Callable[[memoryview], Any]] = {
+    _Extension.TUPLE: _made_of(list[Any], tuple),
+    _Extension.SET: _made_of(list[Any], set),
+    _Extension.FROZENSET: _made_of(list[Any], frozenset),
+    _Extension.PAIRS: _made_of(list[tuple[Any, Any]], dict),
+    _Extension.INTEGER: _made_of(bytes, lambda octets: int.from_bytes(octets, "little", signed=True)),
+    _Extension.COMPLEX: _made_of(tuple[float, float], lambda parts: complex(*parts)),
+    _Extension.DECIMAL: _made_of(str, Decimal),
+    _Extension.UUID: _made_of(bytes, lambda octets: UUID(bytes=octets)),
+    _Extension.DATE: _made_of(str, dt.date.fromisoformat),
+    _Extension.TIME: _made_of(str, dt.time.fromisoformat),
+    _Extension.DATETIME: _made_of(str, dt.datetime.fromisoformat),
+    _Extension.TIMEDELTA: _made_of(tuple[int, int, int], lambda parts: dt.timedelta(*parts)),
+    _Extension.BYTEARRAY: _made_of(bytes, bytearray),
+}
+
+_decode_rows = row_decoder(list[list[Any]])
+
+
+def encode_rows(rows: list[tuple[Any, ...]]) -> bytes:
+    """Rows as msgpack, with their types kept."""
+    return _encode(portable_rows(rows))
+
+
+def decode_rows(payload: bytes | memoryview) -> list[list[Any]]:
+    """What `encode_rows` made, each row a list. Raises one of `UNREADABLE` if it did not."""
+    rows: list[list[Any]] = _decode_rows(payload)
+    return rows
