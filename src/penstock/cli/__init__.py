@@ -1,1 +1,1 @@
-"""The command line: `penstock run`, `list`, `status`, `top`, `stop`, `drain`, `doctor`."""
+"""The command line: `penstock run`, `list`, `status`, `top`, `metrics`, `stop`, `drain`, `doctor`."""

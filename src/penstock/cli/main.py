@@ -4,79 +4,138 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 from typing import Annotated
 
 from cyclopts import App, Parameter
+from cyclopts.validators import Number
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
+from rich.text import Text
 
+from penstock.cli.arguments import pairs
 from penstock.cli.loading import load_topology
 from penstock.control.admin import AdminClient
 from penstock.control.prometheus import prometheus_text
-from penstock.control.registry import RunDirectory
-from penstock.errors import PenstockError, TopologyError
+from penstock.control.protocol import AskStatus, StatusAnswer
+from penstock.control.registry import RunDirectory, RunFile
+from penstock.control.status import RunStatus
+from penstock.errors import PenstockError, RunError, StartError
+from penstock.plan.schedulers.registry import scheduler as scheduler_named
 from penstock.spark.doctor import diagnose
+from penstock.spark.handle import Run
+from penstock.spark.interrupts import plain_interrupts
 from penstock.spark.run import start
 from penstock.spark.session import borrowed_session
+from penstock.spark.summary import Summary
 from penstock.ui.run_view import run_view
 from penstock.version import __version__
 
 __all__ = ["main"]
 
-app = App(name="penstock", help="Low-latency stream topologies in Python, on Spark.", version=__version__)
+app = App(
+    name="penstock",
+    help="Low-latency stream topologies in Python, on Spark.",
+    version=__version__,
+    help_format="plaintext",
+)
 console = Console()
 
 REFRESH_S = 0.5
+# How long `list` waits for each run: the others are to be seen even if one does not answer.
+LIST_PATIENCE_S = 2.0
+# What a shell expects of a program that Ctrl-C ended.
+INTERRUPTED = 130
+
+Workers = Annotated[int, Parameter(validator=Number(gte=1))]
+Name = Annotated[
+    str | None, Parameter(help="a run, or the beginning of its id, or a topology; without it, the only run there is.")
+]
 
 
-def main() -> None:
-    """The entry point. What we raise on purpose is shown without a traceback."""
+def _known_scheduler(_: object, name: str) -> None:
+    scheduler_named(name)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The entry point. What we raise on purpose is shown without a traceback.
+
+    The exit code is 0 when all went well, 1 when it did not, 2 for arguments that make no sense, 130 after Ctrl-C.
+    """
     try:
-        app()
+        app(arguments)
     except PenstockError as error:
-        Console(stderr=True).print(f"[red]{type(error).__name__}[/]: {error}", highlight=False)
+        # As it is: a traceback or a master's `local[2]` may look like the console's own markup.
+        told = Text.assemble((type(error).__name__, "red"), f": {error}")
+        Console(stderr=True).print(told, soft_wrap=True)
         sys.exit(1)
 
 
 @app.command
 def run(
     target: str,
+    /,
     *,
-    workers: int = 2,
-    min_workers: int | None = None,
+    workers: Workers = 2,
+    min_workers: Annotated[int | None, Parameter(validator=Number(gte=1))] = None,
     master: str | None = None,
-    scheduler: str = "even",
-    set_: Annotated[list[str] | None, Parameter(name="--set", help="NAME=VALUE for the topology function")] = None,
-) -> None:
-    """Run the topology in FILE[:name], with live progress and a summary at the end.
+    scheduler: Annotated[str, Parameter(validator=_known_scheduler)] = "even",
+    set_: Annotated[list[str] | None, Parameter(name="--set", negative=())] = None,
+) -> int:
+    """Run the topology in FILE[:name], with live progress and a summary at the end. Ctrl-C stops it.
+
+    For example: penstock run wordcount.py --workers 3 --set tasks=4
 
     Args:
-        target: a Python file with a Topology, or a function that returns one, as FILE or FILE:name.
+        target: a Python file with a Topology, or with a function topology() that returns one; FILE:name says which.
         workers: how many worker processes.
         min_workers: how few will do when Spark has no room for more.
-        master: the Spark master's URL; without it, an embedded local Spark.
+        master: the Spark master's URL, such as spark://host:7077; without it, an embedded local Spark.
         scheduler: which scheduler places the tasks.
-        set_: NAME=VALUE pairs for the function that makes the topology.
+        set_: NAME=VALUE for the function that makes the topology. Can be given several times.
     """
-    topology = load_topology(target, _pairs(set_ or []))
-    with borrowed_session(master=master, workers=workers) as spark:
-        handle = start(topology, workers=workers, min_workers=min_workers, spark=spark, scheduler=scheduler)
-        with handle, Live(console=console, auto_refresh=False) as live:
-            try:
-                while not handle.wait(timeout_s=REFRESH_S):
-                    live.update(run_view(handle.status(), handle.metrics()), refresh=True)
-            except KeyboardInterrupt:
-                console.print("stopping …")
-                handle.stop()
-                handle.wait()
-            summary = handle.summary()
-            live.update(run_view(summary.status, summary.metrics), refresh=True)
-        for name in summary.collected_names:
-            rows = summary.collected(name)
-            console.print(f"[bold]{name}[/] collected {len(rows):,} tuples" + (", the last ones:" if rows else ""))
-            for row in rows[-10:]:
-                console.print(f"  {tuple(row)}", highlight=False)
+    # Everything that can be wrong is found before seconds are spent on starting Spark.
+    topology = load_topology(target, pairs(set_ or []))
+    topology.check()
+    if min_workers is not None and min_workers > workers:
+        message = f"--min-workers {min_workers} is more than --workers {workers}"
+        raise StartError(message)
+    with (
+        borrowed_session(master=master, workers=workers) as spark,
+        plain_interrupts(),
+        start(topology, workers=workers, min_workers=min_workers, spark=spark, scheduler=scheduler) as handle,
+    ):
+        interrupted = _watched(handle)
+        summary = handle.summary()
+    _report(summary)
+    return INTERRUPTED if interrupted else 0
+
+
+def _watched(handle: Run) -> bool:
+    """Shows a run until it is over. On Ctrl-C it is stopped, and True returned."""
+    with Live(console=console, auto_refresh=False) as live:
+        try:
+            while not handle.wait(timeout_s=REFRESH_S):
+                live.update(run_view(handle.status(), handle.metrics()), refresh=True)
+        except KeyboardInterrupt:
+            _say("stopping …")
+            handle.stop()
+            return True
+        finally:
+            live.update(run_view(handle.status(), handle.metrics()), refresh=True)
+    return False
+
+
+def _report(summary: Summary) -> None:
+    for name in summary.collected_names:
+        rows = summary.collected(name)
+        _say(f"{name} collected {len(rows):,} tuples" + (", the last ones:" if rows else ""))
+        for row in rows[-10:]:
+            _say(f"  {tuple(row)}")
+    for failure in summary.metrics.failures:
+        _say(f"{failure.component}: {failure.count:,} × {failure.kind}, the first time:\n{failure.traceback.rstrip()}")
+    _say(str(summary))
 
 
 @app.command(name="list")
@@ -84,82 +143,116 @@ def list_() -> None:
     """List the runs of this user on this machine."""
     table = Table(show_edge=False, pad_edge=False)
     for heading in ("run", "topology", "phase", "seconds", "workers"):
-        table.add_column(heading)
+        table.add_column(heading, overflow="fold")
     for file in RunDirectory.default().runs():
-        with AdminClient(endpoint=file.endpoint, server_public=file.server_public, keys=file.keys) as client:
-            status = client.status()
-        table.add_row(file.run, status.topology, status.phase.value, f"{status.run_s:.0f}", str(len(status.workers)))
-    console.print(table if table.row_count else "no runs")
+        table.add_row(*map(Text, (file.run, file.topology, *_state_of(file))))
+    if table.row_count:
+        console.print(table)
+    else:
+        _say("no runs")
+
+
+def _state_of(file: RunFile) -> tuple[str, str, str]:
+    """Phase, seconds and workers."""
+    try:
+        with _reach(file) as client:
+            answer = client.ask(AskStatus(), timeout_s=LIST_PATIENCE_S)
+    except RunError:  # just over, or its driver hangs or is on another machine
+        return f"no answer from {file.host}", "", ""
+    assert isinstance(answer, StatusAnswer)
+    return answer.status.phase.value, f"{answer.status.run_s:.0f}", str(len(answer.status.workers))
 
 
 @app.command
-def status(name: str | None = None) -> None:
-    """Show how far a run is, once. NAME is a run or a topology; without it, the only run there is."""
-    with _client(name) as client:
+def status(name: Name = None, /) -> None:
+    """Show once how far a run is: rates, backlog, busy share, latency, errors."""
+    with _reach(_find(name)) as client:
         console.print(run_view(client.status(), client.metrics()))
 
 
 @app.command
-def top(name: str | None = None) -> None:
-    """Watch a run: rates, backlog, busy share, latency, errors. Ctrl-C ends the watching, not the run."""
-    with _client(name) as client, Live(console=console, auto_refresh=False) as live:
-        try:
-            while True:
-                now = client.status()
+def top(name: Name = None, /) -> None:
+    """Watch a run until it is over. Ctrl-C ends the watching, not the run."""
+    file = _find(name)
+    try:
+        with _reach(file) as client, Live(console=console, auto_refresh=False) as live:
+            while (now := _status_until_gone(client, file)) is not None:
                 live.update(run_view(now, client.metrics()), refresh=True)
                 if now.phase.is_over:
-                    return
+                    break
                 time.sleep(REFRESH_S)
-        except KeyboardInterrupt:
-            return
+    except KeyboardInterrupt:
+        return
+    _say(f"run {file.run} ({file.topology}) is over")
+
+
+def _status_until_gone(client: AdminClient, file: RunFile) -> RunStatus | None:
+    """How a run stands; None when it is over and its driver has gone on to other things."""
+    if not _is_published(file):  # a driver withdraws a run before it stops answering
+        return None
+    try:
+        return client.status()
+    except RunError:
+        if _is_published(file):
+            raise
+        return None
 
 
 @app.command
-def metrics(name: str | None = None) -> None:
+def metrics(name: Name = None, /) -> None:
     """Print a run's metrics in Prometheus' text format."""
-    with _client(name) as client:
-        sys.stdout.write(prometheus_text(client.status().topology, client.metrics()))
+    with _reach(_find(name)) as client:
+        sys.stdout.write(prometheus_text(client.status(), client.metrics()))
 
 
 @app.command
-def stop(name: str | None = None) -> None:
-    """End a run now, whatever is under way."""
-    with _client(name) as client:
+def stop(name: Name = None, /) -> None:
+    """End a run now, whatever is under way. Does not wait for the end."""
+    file = _find(name)
+    with _reach(file) as client:
         client.stop()
+    _say(f"run {file.run} ({file.topology}) was told to stop")
 
 
 @app.command
-def drain(name: str | None = None) -> None:
-    """End a run in good order: spouts stop, what is inside is finished."""
-    with _client(name) as client:
+def drain(name: Name = None, /) -> None:
+    """End a run in good order: spouts stop, what is inside is finished. Does not wait for the end."""
+    file = _find(name)
+    with _reach(file) as client:
         client.drain()
+    _say(f"run {file.run} ({file.topology}) was told to drain")
 
 
 @app.command
-def doctor(*, master: str | None = None, workers: int = 2) -> None:
-    """Check that Spark can host workers here, and say what to change."""
+def doctor(*, master: str | None = None, workers: Workers = 2) -> int:
+    """Check that Spark can host workers here, and say what to change. The exit code is 1 if they could not run.
+
+    Args:
+        master: the Spark master's URL, such as spark://host:7077; without it, an embedded local Spark.
+        workers: how many worker processes are to run there.
+    """
     with borrowed_session(master=master, workers=workers) as spark:
         findings = diagnose(spark, workers=workers)
     for finding in findings:
         style = {"ok": "green", "warning": "yellow", "error": "red"}[finding.level]
-        console.print(f"[{style}]{finding.level:8}[/] {finding.what}")
+        console.print(Text.assemble((f"{finding.level:8}", style), f" {finding.what}"), soft_wrap=True)
         if finding.level != "ok":
-            console.print(f"         why: {finding.why}\n         do:  {finding.remedy}")
-    if any(finding.level == "error" for finding in findings):
-        sys.exit(1)
+            _say(f"         why: {finding.why}\n         do:  {finding.remedy}")
+    return int(any(finding.level == "error" for finding in findings))
 
 
-def _client(name: str | None) -> AdminClient:
-    file = RunDirectory.default().find(name)
+def _find(name: str | None) -> RunFile:
+    return RunDirectory.default().find(name)
+
+
+def _is_published(file: RunFile) -> bool:
+    return any(known.run == file.run for known in RunDirectory.default().runs())
+
+
+def _reach(file: RunFile) -> AdminClient:
     return AdminClient(endpoint=file.endpoint, server_public=file.server_public, keys=file.keys)
 
 
-def _pairs(texts: list[str]) -> dict[str, str]:
-    pairs = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not equals or not name:
-            message = f"--set wants NAME=VALUE, got {text!r}"
-            raise TopologyError(message)
-        pairs[name] = value
-    return pairs
+def _say(text: str) -> None:
+    """A line as it is: not broken, not coloured, and with nothing in it taken for markup."""
+    console.print(Text(text), soft_wrap=True)

@@ -2,83 +2,131 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
-from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client import generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from penstock._native import Histogram
-from penstock.control.metrics import RunMetrics
+from penstock.control.metrics import Latency, RunMetrics, TaskMetrics
+from penstock.control.status import RunStatus
 
 __all__ = ["prometheus_text"]
 
-# Upper bounds of the latency buckets in seconds: three per decade, from 10 µs to 10 s.
-BOUNDS_S = [value * 10.0**exponent for exponent in range(-5, 1) for value in (1, 2, 5)] + [10.0]
+# Upper bounds of the latency buckets: three per decade, from 10 µs to 10 s.
+BOUNDS_NS = [value * 10**exponent for exponent in range(4, 10) for value in (1, 2, 5)] + [10**10]
+
+_Row = tuple[Sequence[str], float]
 
 
-def prometheus_text(topology: str, metrics: RunMetrics) -> str:
-    """All counts of a run, for a scraper."""
-    registry = CollectorRegistry()
-    registry.register(_Snapshot(topology, metrics))
-    return generate_latest(registry).decode()
+def prometheus_text(status: RunStatus, metrics: RunMetrics) -> str:
+    """All counts of a run, for a scraper. Every sample tells its run: the next one of a topology starts from 0."""
+    return generate_latest(_Snapshot(status, metrics)).decode()
 
 
 class _Snapshot(Collector):
-    def __init__(self, topology: str, metrics: RunMetrics) -> None:
-        self._topology = topology
+    def __init__(self, status: RunStatus, metrics: RunMetrics) -> None:
+        self._run = [status.run, status.topology]
+        self._status = status
         self._metrics = metrics
 
     def collect(self) -> Iterator[Metric]:
+        yield from self._per_run()
         yield from self._per_task()
+        yield from self._per_component()
         yield from self._per_edge()
-        lost = CounterMetricFamily("penstock_lost_tuples", "Tuples that could not be delivered", labels=["topology"])
-        lost.add_metric([self._topology], self._metrics.lost)
-        yield lost
-        if self._metrics.end_to_end_histogram is not None:
-            yield self._latency(Histogram.from_bytes(self._metrics.end_to_end_histogram))
+        yield self._end_to_end()
+
+    def _counter(self, name: str, text: str, labels: Sequence[str], rows: Iterable[_Row]) -> Metric:
+        """`_total` is added to its name."""
+        family = CounterMetricFamily(name, text, labels=["run", "topology", *labels])
+        for values, number in rows:
+            family.add_metric([*self._run, *values], number)
+        return family
+
+    def _gauge(self, name: str, text: str, labels: Sequence[str], rows: Iterable[_Row]) -> Metric:
+        family = GaugeMetricFamily(name, text, labels=["run", "topology", *labels])
+        for values, number in rows:
+            family.add_metric([*self._run, *values], number)
+        return family
+
+    def _per_run(self) -> Iterator[Metric]:
+        status, metrics = self._status, self._metrics
+        yield self._gauge("penstock_run_seconds", "Time since tuples could flow", [], [((), metrics.run_s)])
+        yield self._counter(
+            "penstock_worker_restarts", "Workers that were lost and replaced", [], [((), status.restarts)]
+        )
+        yield self._counter("penstock_lost_tuples", "Tuples that could not be delivered", [], [((), metrics.lost)])
+        yield self._gauge(
+            "penstock_unaccounted_tuples",
+            "Tuples sent and not processed: on their way, waiting, or gone with a dead worker",
+            [],
+            [((), metrics.unaccounted)],
+        )
 
     def _per_task(self) -> Iterator[Metric]:
-        labels = ["topology", "component", "task"]
-        counters = {
-            "processed": ("penstock_task_processed_tuples", "Tuples that the task took in"),
-            "emitted": ("penstock_task_emitted_tuples", "Tuples that the task emitted"),
-            "failed": ("penstock_task_failed_tuples", "Tuples on which user code raised"),
-        }
-        for attribute, (name, text) in counters.items():
-            family = CounterMetricFamily(name, text, labels=labels)
-            for task in self._metrics.tasks:
-                family.add_metric([self._topology, task.component, str(task.task)], getattr(task, attribute))
-            yield family
-        busy = CounterMetricFamily("penstock_task_busy_seconds", "Time that the task was at work", labels=labels)
-        backlog = GaugeMetricFamily("penstock_task_backlog_tuples", "Tuples that wait for the task", labels=labels)
-        for task in self._metrics.tasks:
-            busy.add_metric([self._topology, task.component, str(task.task)], task.busy_ns / 1e9)
-            backlog.add_metric([self._topology, task.component, str(task.task)], task.backlog)
-        yield busy
-        yield backlog
+        labels, tasks = ["component", "task"], self._metrics.tasks
+        for name, text, counts in (
+            ("processed_tuples", "Tuples that the task took in", [task.processed for task in tasks]),
+            ("emitted_tuples", "Tuples that the task emitted", [task.emitted for task in tasks]),
+            ("failed_tuples", "Tuples on which user code raised", [task.failed for task in tasks]),
+            ("busy_seconds", "Time that the task was at work", [task.busy_ns / 1e9 for task in tasks]),
+        ):
+            rows = [(_task_labels(task), count) for task, count in zip(tasks, counts, strict=True)]
+            yield self._counter(f"penstock_task_{name}", text, labels, rows)
+        waiting = [(_task_labels(task), task.backlog) for task in tasks]
+        yield self._gauge("penstock_task_backlog_tuples", "Tuples that wait for the task", labels, waiting)
+
+    def _per_component(self) -> Iterator[Metric]:
+        yield self._gauge(
+            "penstock_component_latency_seconds",
+            "From the spout to the end of the component's work on a tuple, over the last seconds",
+            ["component", "quantile"],
+            [row for part in self._metrics.components for row in _quantiles([part.name], part.latency)],
+        )
 
     def _per_edge(self) -> Iterator[Metric]:
-        labels = ["topology", "source", "stream", "target"]
-        tuples = CounterMetricFamily("penstock_edge_tuples", "Tuples sent over the edge", labels=labels)
-        sent = CounterMetricFamily("penstock_edge_bytes", "Bytes sent over the edge between workers", labels=labels)
-        for edge in self._metrics.edges:
-            values = [self._topology, edge.source, edge.stream, edge.target]
-            tuples.add_metric(values, edge.tuples)
-            sent.add_metric(values, edge.bytes)
-        yield tuples
-        yield sent
-
-    def _latency(self, histogram: Histogram) -> Metric:
-        buckets = []
-        counts = histogram.buckets()
-        for bound in BOUNDS_S:
-            below = sum(count for _, high, count in counts if high <= bound * 1e9)
-            buckets.append((str(bound), float(below)))
-        buckets.append(("+Inf", float(histogram.count)))
-        total = histogram.mean * histogram.count / 1e9 if histogram.count else 0.0
-        family = HistogramMetricFamily(
-            "penstock_end_to_end_latency_seconds", "From the spout to the end of the last bolt", labels=["topology"]
+        # The number too: a bolt may take the same stream twice, with two groupings.
+        labels = ["edge", "source", "stream", "target"]
+        edges = [((str(edge.edge), edge.source, edge.stream, edge.target), edge) for edge in self._metrics.edges]
+        tuples = [(values, edge.tuples) for values, edge in edges]
+        yield self._counter("penstock_edge_tuples", "Tuples sent over the edge", labels, tuples)
+        sent = [(values, edge.bytes) for values, edge in edges]
+        yield self._counter("penstock_edge_bytes", "Bytes sent over the edge between workers", labels, sent)
+        yield self._gauge(
+            "penstock_edge_hop_latency_seconds",
+            "From one task's emission to the next one's hands, over the last seconds",
+            [*labels, "quantile"],
+            [row for values, edge in edges for row in _quantiles(values, edge.hop)],
         )
-        family.add_metric([self._topology], buckets, total)
+
+    def _end_to_end(self) -> Metric:
+        """Since the run began, so that it only ever grows. There from the start, as a scraper wants it."""
+        data = self._metrics.end_to_end_histogram
+        histogram = Histogram() if data is None else Histogram.from_bytes(data)
+        counts = histogram.buckets()
+        # A bucket of ours that lies across a bound counts above it: no tuple is told to be faster than it was.
+        buckets = [
+            (str(bound / 1e9), float(sum(count for _, high, count in counts if high <= bound))) for bound in BOUNDS_NS
+        ]
+        buckets.append(("+Inf", float(histogram.count)))
+        family = HistogramMetricFamily(
+            "penstock_end_to_end_latency_seconds",
+            "From the spout to the end of the last bolt",
+            labels=["run", "topology"],
+        )
+        total_s = histogram.mean * histogram.count / 1e9 if histogram.count else 0.0
+        family.add_metric(self._run, buckets, total_s)
         return family
+
+
+def _task_labels(task: TaskMetrics) -> tuple[str, str]:
+    return task.component, str(task.task)
+
+
+def _quantiles(values: Sequence[str], latency: Latency | None) -> list[_Row]:
+    """Over a window that moves, and so gauges: the count and sum that a Prometheus summary has would fall."""
+    if latency is None:
+        return []
+    return [((*values, "0.5"), latency.p50_ns / 1e9), ((*values, "0.99"), latency.p99_ns / 1e9)]

@@ -16,6 +16,7 @@ from penstock.control.controller import Controller
 from penstock.control.instructions import Fail, Finish
 from penstock.control.keys import RunKeys
 from penstock.control.metrics import RunMetrics
+from penstock.control.prometheus import prometheus_text
 from penstock.control.registry import RunDirectory, RunFile
 from penstock.control.server import ControlServer
 from penstock.control.settings import RunPlan
@@ -107,6 +108,10 @@ class Run:
         """All counts."""
         end = self._end()
         return self._server.metrics() if end is None else end.summary.metrics
+
+    def prometheus(self) -> str:
+        """All counts in Prometheus' text format, for a scraper."""
+        return prometheus_text(self.status(), self.metrics())
 
     def summary(self) -> Summary:
         """What is left of the run. RunError if it failed, or is not over."""
