@@ -208,7 +208,7 @@ def call_each(
     keys: Iterator[object] | None,
     returned: list[tuple[object, ...]],
 ) -> object:
-    """Calls `process(tuple)`, or `process(key, tuple)`, for each; puts the plain tuples that it returns into `returned`.
+    """Calls `process(tuple)`, or `process(key, tuple)`, for each; puts plain tuples that it returns into `returned`.
 
     Stops at anything else that is not None and returns that, so that it can be seen to before user code goes on.
     Returns None when there are no more tuples. What user code raises comes through.

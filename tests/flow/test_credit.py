@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from penstock.flow.credit import CreditGiver, CreditTaker
 
-SENDER, TASK = 3, 7
+SOURCE, TASK = 3, 7
+CHANNEL = (SOURCE, TASK)
 
 frames = st.integers(1, 5000)
 windows = st.integers(1, 10_000)
@@ -21,67 +22,68 @@ def test_what_is_under_way_is_less_than_a_window_and_one_frame(window: int, size
     true_under_way = 0
     while to_send:
         step = random.choice(("send", "process", "credit"))
-        if step == "send" and TASK not in taker.exhausted:
+        if step == "send" and CHANNEL not in taker.exhausted:
             size = to_send.popleft()
-            taker.sent(TASK, size)
+            taker.sent(CHANNEL, size)
             on_the_way.append(size)
             true_under_way += size
             assert true_under_way < window + size
         elif step == "process" and on_the_way:
             size = on_the_way.popleft()
             true_under_way -= size
-            if due := giver.processed(SENDER, TASK, size):
+            if due := giver.processed(CHANNEL, size):
                 credit_on_the_way.append(due)
         elif step == "credit" and credit_on_the_way:
-            taker.returned(TASK, credit_on_the_way.popleft())
+            taker.returned(CHANNEL, credit_on_the_way.popleft())
         # The taker knows of what was processed too late, never too early.
-        assert taker.under_way_bytes(TASK) >= true_under_way
+        assert taker.under_way_bytes(CHANNEL) >= true_under_way
 
 
 @given(windows, st.lists(frames, max_size=100))
 def test_a_sender_whose_frames_were_all_processed_may_send_again(window: int, sizes: list[int]) -> None:
     taker, giver = CreditTaker(window_bytes=window), CreditGiver(window_bytes=window)
     for size in sizes:
-        taker.sent(TASK, size)
+        taker.sent(CHANNEL, size)
     for size in sizes:
-        if due := giver.processed(SENDER, TASK, size):
-            taker.returned(TASK, due)
+        if due := giver.processed(CHANNEL, size):
+            taker.returned(CHANNEL, due)
 
-    assert TASK not in taker.exhausted
+    assert CHANNEL not in taker.exhausted
 
 
 @given(windows)
-def test_tasks_do_not_share_a_window(window: int) -> None:
+def test_channels_do_not_share_a_window(window: int) -> None:
     taker = CreditTaker(window_bytes=window)
-    taker.sent(TASK, window)
+    taker.sent(CHANNEL, window)
 
-    assert taker.exhausted == {TASK}
-    assert taker.under_way_bytes(TASK + 1) == 0
+    assert taker.exhausted == {CHANNEL}
+    assert taker.under_way_bytes((SOURCE, TASK + 1)) == 0
+    assert taker.under_way_bytes((SOURCE + 1, TASK)) == 0
 
 
 def test_a_lost_task_leaves_a_window_for_its_successor() -> None:
     taker = CreditTaker(window_bytes=100)
-    taker.sent(TASK, 150)
+    taker.sent(CHANNEL, 150)
 
-    assert taker.forget(TASK) == 150
+    assert taker.forget({TASK}) == 150
     assert taker.exhausted == set()
-    assert taker.under_way_bytes(TASK) == 0
+    assert taker.under_way_bytes(CHANNEL) == 0
 
 
 def test_credit_that_comes_for_a_forgotten_task_is_harmless() -> None:
     taker = CreditTaker(window_bytes=100)
-    taker.returned(TASK, 60)
-    taker.sent(TASK, 99)
+    taker.returned(CHANNEL, 60)
+    taker.sent(CHANNEL, 99)
 
     assert taker.exhausted == set()
-    assert taker.under_way_bytes(TASK) == 99
+    assert taker.under_way_bytes(CHANNEL) == 99
 
 
 def test_a_new_sender_is_not_credited_with_what_its_predecessor_sent() -> None:
     giver = CreditGiver(window_bytes=100)
-    assert giver.processed(SENDER, TASK, 24) == 0
-    assert giver.processed(SENDER + 1, TASK, 24) == 0
-    giver.forget(SENDER)
+    assert giver.processed(CHANNEL, 24) == 0
+    assert giver.processed((SOURCE + 1, TASK), 24) == 0
+    giver.forget([SOURCE])
 
-    assert giver.processed(SENDER, TASK, 1) == 0
-    assert giver.processed(SENDER + 1, TASK, 1) == 25
+    assert giver.processed(CHANNEL, 1) == 0
+    assert giver.processed((SOURCE + 1, TASK), 1) == 25

@@ -31,4 +31,11 @@ def test_what_is_no_header_is_refused(wrong: bytes) -> None:
 
 def test_kinds_never_change_their_number() -> None:
     """Workers of one run have one version, but a number that moves unnoticed is a frame misread."""
-    assert {kind.name: kind.value for kind in FrameKind} == {"TUPLES": 0, "BATCH": 1, "MARKER": 2, "CREDIT": 3}
+    assert {kind.name: kind.value for kind in FrameKind} == {
+        "TUPLES": 0,
+        "BATCH": 1,
+        "MARKER": 2,
+        "CREDIT": 3,
+        "NEWS": 4,
+        "PASSED": 5,
+    }

@@ -141,7 +141,7 @@ def test_a_batch_with_wrong_columns_is_reported() -> None:
     topo.bolt(
         "sink", sink, topo.bolt("wrong", Wrong(), topo.spout("rows", FedSpout(ROWS, fields=FIELDS)).shuffle()).shuffle()
     )
-    [failure] = run_topology(topo, workers=2).failures
+    [failure] = run_topology(topo, workers=2, delivery="at_most_once").failures
 
     assert failure.component == "wrong"
     assert "columns ['word', 'n'], wanted ['a', 'b']" in failure.message

@@ -25,9 +25,9 @@ rows = st.lists(
 @given(rows, st.integers(0, 2**62), st.integers(0, 2**62))
 def test_a_batch_survives_the_wire(values: list[tuple[Any, ...]], origin_ns: int, sent_ns: int) -> None:
     batch = to_batch(values, ("word", "n"))
-    arrived = batch_from_payload(batch_to_payload(batch, origin_ns, sent_ns))
+    arrived = batch_from_payload(batch_to_payload(batch, origin_ns, sent_ns, 2**64 - 1, 7))
 
-    assert arrived == (batch, origin_ns, sent_ns)
+    assert arrived == (batch, origin_ns, sent_ns, 2**64 - 1, 7)
     assert arrived[0].schema == batch.schema
 
 
@@ -47,7 +47,7 @@ def test_a_slice_travels_without_the_rest(values: list[tuple[Any, ...]]) -> None
 def test_a_batch_that_has_arrived_does_not_need_the_memory_that_it_came_in() -> None:
     """It may have come in a ring, whose space must come back however long somebody keeps the batch."""
     memory = bytearray(batch_to_payload(to_batch([(1,), (2,)], ("n",)), 1, 2))
-    arrived, _, _ = batch_from_payload(memoryview(memory))
+    arrived = batch_from_payload(memoryview(memory)).batch
     memory[:] = bytes(len(memory))
 
     assert list(rows_of(arrived)) == [(1,), (2,)]

@@ -75,7 +75,7 @@ def test_frames_with_tuples_take_credit_as_soon_as_they_are_sent_and_others_none
     carrier = Carrier(Gate(), taker)
     carrier.send(ROUTE, b"12345", 1)
     carrier.send(ROUTE, b"a marker", 0)
-    assert taker.under_way_bytes(7) == 5
+    assert taker.under_way_bytes((ROUTE.source, ROUTE.target)) == 5
 
 
 def test_what_cannot_reach_a_peer_that_is_gone_is_counted() -> None:

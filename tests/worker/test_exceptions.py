@@ -28,7 +28,7 @@ def run_bolt(
     numbers = topo.spout("numbers", FedSpout([(n,) for n in range(50)] if feed is None else feed, fields=("n",)))
     taken = numbers.by("n") if isinstance(bolt, KeyedBolt) else numbers.shuffle()
     topo.bolt("sink", sink, topo.bolt("bolt", bolt, taken, fields=fields).shuffle())
-    return run_topology(topo, workers=workers), sink.values
+    return run_topology(topo, workers=workers, delivery="at_most_once"), sink.values
 
 
 def check(n: int) -> None:
@@ -162,7 +162,7 @@ def test_a_key_that_is_none_is_reported_and_the_others_are_routed() -> None:
     topo, sink = Topology("keys"), CapturedSink()
     numbers = topo.spout("numbers", FedSpout([(n if n % 5 else [n],) for n in range(50)], fields=("n",)))
     topo.bolt("sink", sink, numbers.by("n"), tasks=2)
-    result = run_topology(topo)
+    result = run_topology(topo, delivery="at_most_once")
 
     assert sorted(sink.values) == [(n,) for n in GOOD]
     assert sum(failure.count for failure in result.failures) == 10
@@ -251,7 +251,7 @@ def test_a_batch_that_fails_is_reported_and_the_next_passes() -> None:
     topo.bolt(
         "sink", sink, topo.bolt("bolt", FailingBatches(), topo.spout("numbers", spout).by("n"), tasks=4).shuffle()
     )
-    result = run_topology(topo, workers=2)
+    result = run_topology(topo, workers=2, delivery="at_most_once")
 
     [failure] = result.failures
     assert failure.message == "a zero"
@@ -285,7 +285,7 @@ class FailingSpout(Spout):
 def test_a_spout_that_raises_is_asked_again() -> None:
     topo, sink = Topology("spout"), CapturedSink()
     topo.bolt("sink", sink, topo.spout("numbers", FailingSpout()).shuffle())
-    result = run_topology(topo)
+    result = run_topology(topo, delivery="at_most_once")
 
     assert sink.values == [(n,) for n in GOOD]
     assert [(failure.component, failure.count) for failure in result.failures] == [("numbers", 10)]
@@ -300,7 +300,7 @@ def test_a_generator_spout_that_raises_has_ended() -> None:
 
     topo, sink = Topology("spout"), CapturedSink()
     topo.bolt("sink", sink, topo.spout("numbers", numbers, fields=("n",)).shuffle())
-    result = run_topology(topo, workers=2)
+    result = run_topology(topo, workers=2, delivery="at_most_once")
 
     assert sink.values == [(1,), (2,)]
     assert [failure.message for failure in result.failures] == ["broken"]
@@ -314,7 +314,7 @@ def test_what_a_spout_emitted_before_a_wrong_output_arrives_before_the_end() -> 
 
     topo, sink = Topology("spout"), CapturedSink()
     topo.bolt("sink", sink, topo.spout("numbers", numbers, fields=("n",)).shuffle())
-    result = run_topology(topo, workers=2)
+    result = run_topology(topo, workers=2, delivery="at_most_once")
 
     assert sink.values == [(1,), (2,)]
     assert len(result.failures) == 1

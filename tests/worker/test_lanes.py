@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.errors import MessageTooLargeError
+from penstock.flow.ledger import UNTRACKED
 from penstock.transport.frames import FrameKind
 from penstock.worker import lanes
 from penstock.worker.arrival import Marker
@@ -43,7 +44,7 @@ def sent_rows(sender: CapturingSender) -> list[tuple[Any, ...]]:
         if route.flags == FrameKind.BATCH:
             rows = [tuple(row.values()) for row in batch_from_payload(payload)[0].to_pylist()]
         elif route.flags == FrameKind.TUPLES:
-            rows = [tuple(row) for row in msgspec.msgpack.decode(payload)[2]]
+            rows = [tuple(row) for row in msgspec.msgpack.decode(payload)[3]]
         else:
             continue
         assert tuples == len(rows)
@@ -82,7 +83,7 @@ def test_a_remote_lane_says_in_the_header_where_from_and_where_to() -> None:
 
     [(route, payload, _)] = ends.sender.frames
     assert (route.target, route.source, route.stream, route.assignment) == (FIRST_TARGET, EMITTER, 0, 1)
-    assert msgspec.msgpack.decode(payload) == [ORIGIN_NS, NOW_NS, [["a"]]]
+    assert msgspec.msgpack.decode(payload) == [ORIGIN_NS, NOW_NS, UNTRACKED, [["a"]]]
     assert ends.lane.sent_bytes == len(payload)
 
 
@@ -94,8 +95,8 @@ def test_tuples_of_a_wrong_width_are_refused_each_and_the_others_pass(kind: str,
     refused = ends.put(*rows)
 
     assert ends.rows == [row for row in rows if len(row) == 2]
-    assert [culprit for _, culprit in refused] == [row for row in rows if len(row) != 2]
-    assert all("for the 2 fields ('a', 'b')" in str(error) for error, _ in refused)
+    assert [refusal.culprit for refusal in refused] == [row for row in rows if len(row) != 2]
+    assert all("for the 2 fields ('a', 'b')" in str(refusal.error) for refusal in refused)
 
 
 class Own:
@@ -108,7 +109,7 @@ def test_values_that_cannot_travel_are_refused_and_the_others_travel(value: Any)
     refused = ends.put(("before",), (value,), ("after",), (value,))
 
     assert ends.rows == [("before",), ("after",)]
-    assert [culprit for _, culprit in refused] == [(value,), (value,)]
+    assert [refusal.culprit for refusal in refused] == [(value,), (value,)]
     assert "cannot travel to another worker" in str(refused[0][0])
     assert ends.lane.sent_tuples == 2
 
@@ -159,7 +160,7 @@ def test_one_tuple_that_is_larger_than_a_ring_takes_is_refused(monkeypatch: pyte
     monkeypatch.setattr(lanes, "MOST_FRAME_BYTES", 1000)
     monkeypatch.setattr(lanes, "MOST_TUPLE_BYTES", 2000)
     ends = Ends("remote", ("text",))
-    [(error, culprit)] = ends.put(("small",), ("x" * 5000,), ("small",))
+    [(error, culprit, _)] = ends.put(("small",), ("x" * 5000,), ("small",))
 
     assert ends.rows == [("small",), ("small",)]
     assert isinstance(error, MessageTooLargeError)
@@ -178,7 +179,7 @@ def test_batches_and_tuples_keep_their_order(kind: str) -> None:
     ends.lane.tuples.append((9,))
     assert ends.lane.put_tuples == 9
 
-    [(_, culprit)] = ends.lane.flush(ORIGIN_NS, NOW_NS)
+    [(_, culprit, _)] = ends.lane.flush(ORIGIN_NS, NOW_NS)
     assert culprit == (6, 6)
     assert ends.rows == [(1,), (2,), (3,), (4,), (5,), (7,), (8,), (9,)]
     assert ends.lane.sent_tuples == ends.lane.put_tuples == 8

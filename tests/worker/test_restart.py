@@ -25,7 +25,7 @@ def chain(spout: FedSpout, sink: CapturedSink, tasks: int = 1) -> Topology:
 
 def test_tuples_for_a_worker_that_is_gone_are_lost_and_counted() -> None:
     spout, sink = FedSpout(fields=("n",)), CapturedSink()
-    with LocalCluster(chain(spout, sink), worker_of={0: 0, 1: 0, 2: 1, 3: 2}) as cluster:
+    with LocalCluster(chain(spout, sink), delivery="at_most_once", worker_of={0: 0, 1: 0, 2: 1, 3: 2}) as cluster:
         spout.feed((1,), (2,))
         cluster.settle()
         cluster.kill(1)
@@ -43,7 +43,7 @@ def test_tuples_for_a_worker_that_is_gone_are_lost_and_counted() -> None:
 
 def test_a_run_does_not_end_without_the_worker_that_was_lost() -> None:
     spout, sink = FedSpout(NUMBERS, fields=("n",)), CapturedSink()
-    with LocalCluster(chain(spout, sink), worker_of={0: 0, 1: 0, 2: 1, 3: 0}) as cluster:
+    with LocalCluster(chain(spout, sink), delivery="at_most_once", worker_of={0: 0, 1: 0, 2: 1, 3: 0}) as cluster:
         cluster.kill(1)
         with pytest.raises(RunError, match="does not end"):
             cluster.run_to_end()
@@ -53,7 +53,7 @@ def test_a_run_does_not_end_without_the_worker_that_was_lost() -> None:
 
 def test_a_worker_that_comes_back_hears_of_ends_that_came_before() -> None:
     spout, sink = FedSpout(fields=("n",)), CapturedSink()
-    with LocalCluster(chain(spout, sink), worker_of={0: 0, 1: 0, 2: 1, 3: 2}) as cluster:
+    with LocalCluster(chain(spout, sink), delivery="at_most_once", worker_of={0: 0, 1: 0, 2: 1, 3: 2}) as cluster:
         spout.end()
         cluster.workers[0].do_work()
         cluster.workers[0].do_work()
@@ -67,7 +67,9 @@ def test_a_worker_that_comes_back_hears_of_ends_that_came_before() -> None:
 def test_a_sender_that_was_out_of_credit_goes_on_with_the_successor() -> None:
     spout, sink = FedSpout(NUMBERS, fields=("n",)), CapturedSink()
     sized = WorkerSettings(credit_window_bytes=30, inbox_bytes=1000, spout_turn_tuples=1, turn_tuples=1)
-    with LocalCluster(chain(spout, sink), worker_of={0: 0, 1: 0, 2: 1, 3: 0}, settings=sized) as cluster:
+    with LocalCluster(
+        chain(spout, sink), delivery="at_most_once", worker_of={0: 0, 1: 0, 2: 1, 3: 0}, settings=sized
+    ) as cluster:
         for _ in range(50):
             cluster.workers[0].do_work()
         cluster.kill(1)
@@ -94,7 +96,9 @@ def test_whatever_dies_when_the_run_ends_and_nothing_comes_twice(
     tasks: int, deaths: list[tuple[int, int, int]], seed: int, sized: WorkerSettings
 ) -> None:
     spout, sink = FedSpout(NUMBERS, fields=("n",)), CapturedSink()
-    with LocalCluster(chain(spout, sink, tasks), workers=3, seed=seed, settings=sized) as cluster:
+    with LocalCluster(
+        chain(spout, sink, tasks), delivery="at_most_once", workers=3, seed=seed, settings=sized
+    ) as cluster:
         for before, victim, away in deaths:
             for _ in range(before):
                 cluster.step()

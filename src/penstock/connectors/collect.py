@@ -12,8 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from msgspec.structs import astuple
-
 from penstock.errors import RunError
 from penstock.topology.bolts import Bolt
 from penstock.topology.context import TaskContext
@@ -54,7 +52,7 @@ class Collect(Bolt):
             )
             raise RunError(message)
         self._left -= 1
-        self._rows.append(astuple(tup))
+        self._rows.append(tuple(tup))
 
     def drain_collected(self) -> list[tuple[Any, ...]]:
         """What came since the last call, so that rows can be fetched bit by bit."""

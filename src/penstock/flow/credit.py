@@ -1,68 +1,76 @@
-"""Credit: how much one worker may have under way to a task of another.
+"""Credit: how much a task may have under way to a task of another worker.
 
 The rule that keeps every queue bounded and no two workers waiting for each other:
 
     A worker always reads its inbox. What it may find there is bounded by the credit that it has given.
 
-A sender counts the bytes that it has sent to each task and that the task has not processed yet. At `window_bytes` the
-task counts as exhausted, and tasks that could emit to it do not run until credit comes back. A receiver gives credit
-back when it has processed a quarter of a window. So a full ring is always a matter of moments, never of two workers
-waiting for each other: the tasks at the end of the topology never wait, so their queues empty, so credit flows back to
-the tasks before them, and so on up to the spouts.
+A sender counts, for each channel (source task, target task), the bytes that it has sent and that the target has not
+processed yet. At `window_bytes` the channel counts as exhausted, and its source does not run until credit comes back. A
+receiver gives credit back when it has processed a quarter of a window. So a full ring is always a matter of moments,
+never of two workers waiting for each other: the tasks at the end of the topology never wait, so their queues empty, so
+credit flows back to the tasks before them, and so on up to the spouts.
+
+Credit is a channel's own, because a target that aligns markers keeps back what comes on the channels that were first:
+a channel that is kept back must not exhaust the credit of those that the target waits for.
 """
 
 from __future__ import annotations
 
-__all__ = ["CreditGiver", "CreditTaker"]
+from collections.abc import Collection
+
+__all__ = ["Channel", "CreditGiver", "CreditTaker"]
+
+Channel = tuple[int, int]
+"""The source task and the target task."""
 
 
 class CreditTaker:
-    """The sender's side: what is under way to each task elsewhere."""
+    """The sender's side: what is under way on each channel to elsewhere."""
 
     def __init__(self, *, window_bytes: int) -> None:
         self._window_bytes = window_bytes
-        self._under_way: dict[int, int] = {}
-        self.exhausted: set[int] = set()
+        self._under_way: dict[Channel, int] = {}
+        self.exhausted: set[Channel] = set()
 
-    def sent(self, task: int, size_bytes: int) -> None:
-        """Counts a frame that is on its way to `task`."""
-        under_way = self._under_way[task] = self._under_way.get(task, 0) + size_bytes
+    def sent(self, channel: Channel, size_bytes: int) -> None:
+        """Counts a frame that is on its way."""
+        under_way = self._under_way[channel] = self._under_way.get(channel, 0) + size_bytes
         if under_way >= self._window_bytes:
-            self.exhausted.add(task)
+            self.exhausted.add(channel)
 
-    def returned(self, task: int, size_bytes: int) -> None:
-        """Takes credit back from the worker that runs `task`."""
-        under_way = self._under_way[task] = max(0, self._under_way.get(task, 0) - size_bytes)
+    def returned(self, channel: Channel, size_bytes: int) -> None:
+        """Takes credit back from the worker that runs the target."""
+        under_way = self._under_way[channel] = max(0, self._under_way.get(channel, 0) - size_bytes)
         if under_way < self._window_bytes:
-            self.exhausted.discard(task)
+            self.exhausted.discard(channel)
 
-    def forget(self, task: int) -> int:
-        """The task was lost with its worker: everything under way to it is lost too. Returns how many bytes."""
-        self.exhausted.discard(task)
-        return self._under_way.pop(task, 0)
+    def forget(self, targets: Collection[int]) -> int:
+        """These tasks were lost with their worker, and everything under way to them. Returns how many bytes."""
+        lost = [channel for channel in self._under_way if channel[1] in targets]
+        self.exhausted.difference_update(lost)
+        return sum(self._under_way.pop(channel) for channel in lost)
 
-    def under_way_bytes(self, task: int) -> int:
-        """How much is under way to `task`."""
-        return self._under_way.get(task, 0)
+    def under_way_bytes(self, channel: Channel) -> int:
+        """How much is under way."""
+        return self._under_way.get(channel, 0)
 
 
 class CreditGiver:
-    """The receiver's side: what has been processed and not been given back yet, by sender and task."""
+    """The receiver's side: what has been processed and not been given back yet, by channel."""
 
     def __init__(self, *, window_bytes: int) -> None:
         self._give_at_bytes = max(1, window_bytes // 4)
-        self._processed: dict[tuple[int, int], int] = {}
+        self._processed: dict[Channel, int] = {}
 
-    def processed(self, sender: int, task: int, size_bytes: int) -> int:
-        """Counts a frame from worker `sender` that `task` has processed; returns the credit to give back now, or 0."""
-        key = (sender, task)
-        processed = self._processed.get(key, 0) + size_bytes
+    def processed(self, channel: Channel, size_bytes: int) -> int:
+        """Counts a frame that the target has processed; returns the credit to give back now, or 0."""
+        processed = self._processed.get(channel, 0) + size_bytes
         if processed < self._give_at_bytes:
-            self._processed[key] = processed
+            self._processed[channel] = processed
             return 0
-        self._processed[key] = 0
+        self._processed[channel] = 0
         return processed
 
-    def forget(self, sender: int) -> None:
-        """The sender was lost: it counts anew."""
-        self._processed = {key: value for key, value in self._processed.items() if key[0] != sender}
+    def forget(self, sources: Collection[int]) -> None:
+        """These tasks were lost with their worker: who comes in their place counts anew."""
+        self._processed = {channel: size for channel, size in self._processed.items() if channel[0] not in sources}

@@ -23,7 +23,10 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Self
 
+import msgspec
+
 from penstock.errors import RunError
+from penstock.flow.delivery import Delivery
 from penstock.plan.assignment import Assignment
 from penstock.plan.cluster import WorkerSlot
 from penstock.plan.edges import edges_of
@@ -39,13 +42,18 @@ from penstock.testing.turns import InTurn, Shuffled, Turns
 from penstock.testing.virtual_clock import VirtualClock
 from penstock.topology.topology import Topology
 from penstock.worker.deployment import Deployment
+from penstock.worker.resume import SpoutProgress
 from penstock.worker.settings import WorkerSettings
+from penstock.worker.tracked_spout import TrackedSpoutTask
 from penstock.worker.worker import Worker
 
 __all__ = ["LocalCluster"]
 
 ASK_SPOUTS_EVERY_NS = 1_000_000
 """How often, on the virtual clock, a spout is asked again that had nothing."""
+
+EPOCH_EVERY_NS = 1_000_000_000
+"""How often, on the virtual clock, markers are sent where that is of use."""
 
 MOST_TURNS = 200_000
 """At one instant. More than any test needs, unless one of its spouts has no end."""
@@ -59,6 +67,7 @@ class LocalCluster:
         workers: how many; the tasks are shared out over them as by the scheduler ``even``.
         seed: in which order the workers get their turns: the same seed gives the same order. None: one by one.
         clock: the clock to live by, else one of its own.
+        delivery: what is promised when a tuple fails or a worker is killed.
         settings: how the workers are sized; small queues and windows bring out what happens when they are full.
         worker_of: the worker of each task by its id, to place the tasks otherwise.
     """
@@ -70,13 +79,18 @@ class LocalCluster:
         workers: int = 1,
         seed: int | None = None,
         clock: VirtualClock | None = None,
+        delivery: Delivery = "at_least_once",
         settings: WorkerSettings | None = None,
         worker_of: Mapping[int, int] | None = None,
     ) -> None:
         topology.check(shipped=False)  # what a test puts in, such as a mock, need not be able to travel
         self._topology = topology
         self.clock = clock or VirtualClock()
-        self._settings = settings or WorkerSettings()
+        self._settings = msgspec.structs.replace(settings or WorkerSettings(), delivery=delivery)
+        self._seed = seed or 0
+        self._epoch = 0
+        self._progress: dict[int, SpoutProgress] = {}
+        self._epoch_at_ns = self.clock.now_ns() + EPOCH_EVERY_NS
         self._turns: Turns = InTurn() if seed is None else Shuffled(seed)
         self._assignment = _placed(topology, worker_of) if worker_of is not None else _planned(topology, workers)
         self._keeper = RecordKeeper(topology)
@@ -100,6 +114,8 @@ class LocalCluster:
 
     def settle(self) -> None:
         """Gives turns until nothing more happens at this instant."""
+        if self._pending and self.clock.now_ns() >= self._epoch_at_ns:
+            self.begin_epoch()
         busy = set(self.workers)
         turns = 0
         while busy:
@@ -135,6 +151,16 @@ class LocalCluster:
                 message = f"topology {self._topology.name!r} does not end: {why}; not ended: {self._not_ended()}"
                 raise RunError(message)
             self.clock.advance((due_ns - self.clock.now_ns()) / 1e9)
+
+    def begin_epoch(self) -> int:
+        """Has the spouts send markers, as the controller does now and then; returns the number of the epoch."""
+        self._epoch += 1
+        for worker in self.workers.values():
+            self._progress |= {spout.task: spout.progress() for spout in worker.spouts}
+        self._epoch_at_ns = self.clock.now_ns() + EPOCH_EVERY_NS
+        for worker in self.workers.values():
+            worker.begin_epoch(self._epoch)
+        return self._epoch
 
     def drain(self) -> None:
         """Stops the spouts: what is inside flows out, and the topology ends."""
@@ -180,7 +206,18 @@ class LocalCluster:
             for spout in worker.spouts
         ):
             ticks.append(self.clock.now_ns() + ASK_SPOUTS_EVERY_NS)
+        if self._pending:
+            ticks.append(max(self._epoch_at_ns, self.clock.now_ns() + 1))
         return min(ticks, default=None)
+
+    @property
+    def _pending(self) -> int:
+        return sum(
+            spout.pending
+            for worker in self.workers.values()
+            for spout in worker.spouts
+            if isinstance(spout, TrackedSpoutTask)
+        )
 
     def _turn(self, number: int) -> bool:
         before = sum(map(len, self._inboxes.values()))
@@ -197,6 +234,8 @@ class LocalCluster:
             ways={peer: MemoryWay(inbox) for peer, inbox in self._inboxes.items() if peer != number},
             settings=self._settings,
             clock=self.clock,
+            resume=self._progress,
+            seed=self._seed + number,
         )
         self._keeper.watch(deployment)
         self.workers[number] = deployment.build()

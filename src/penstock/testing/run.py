@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from penstock.flow.delivery import Delivery
 from penstock.testing.local_cluster import LocalCluster
 from penstock.testing.result import Result
 from penstock.testing.virtual_clock import VirtualClock
@@ -18,6 +19,7 @@ def run_topology(
     drain_after_s: float | None = None,
     seed: int | None = None,
     clock: VirtualClock | None = None,
+    delivery: Delivery = "at_least_once",
     settings: WorkerSettings | None = None,
 ) -> Result:
     """Runs a topology in this process until it ends, and says what came of it.
@@ -38,13 +40,16 @@ def run_topology(
         drain_after_s: when to stop the spouts, in virtual seconds, if they have no end of their own.
         seed: in which order the workers get their turns: the same seed gives the same order. None: one by one.
         clock: the clock to run by, else one of its own.
+        delivery: what is promised: with ``at_least_once``, a tuple that fails is tried again, as in a real run.
         settings: how the workers are sized.
 
     Raises:
         TopologyError: the topology cannot run as it is.
         RunError: it does not end.
     """
-    with LocalCluster(topology, workers=workers, seed=seed, clock=clock, settings=settings) as cluster:
+    with LocalCluster(
+        topology, workers=workers, seed=seed, clock=clock, delivery=delivery, settings=settings
+    ) as cluster:
         if drain_after_s is not None:
             cluster.advance(drain_after_s)
             cluster.drain()

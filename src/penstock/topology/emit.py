@@ -28,10 +28,16 @@ import msgspec
 
 from penstock.topology.tuples import Tuple
 
-__all__ = ["DEFAULT_STREAM", "Emit", "Output", "Outputs", "outputs"]
+__all__ = ["DEAD_LETTERS", "DEAD_LETTER_FIELDS", "DEFAULT_STREAM", "Emit", "Output", "Outputs", "outputs"]
 
 DEFAULT_STREAM = "default"
 """The name of the stream that a plain tuple goes to."""
+
+
+DEAD_LETTERS = "dead_letters"
+"""The name of the stream of a spout's tuples that failed each time they were tried."""
+
+DEAD_LETTER_FIELDS = ("values", "bolt", "reason", "tries")
 
 
 class Emit(msgspec.Struct, gc=False, frozen=True):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from penstock.topology.emit import DEFAULT_STREAM
+from penstock.topology.emit import DEAD_LETTERS, DEFAULT_STREAM
 from penstock.topology.groupings import (
     Broadcast,
     By,
@@ -108,6 +108,15 @@ class Component(Stream):
     def stream(self, name: str) -> Stream:
         """One of the streams that the component declares in its ``streams``."""
         return Stream(self._topology, self._component, name)
+
+    def dead_letters(self) -> Stream:
+        """Of a spout: its tuples that failed each time they were tried.
+
+        Their fields are ``values`` (what the spout had emitted), ``bolt`` (where the last try failed, if known),
+        ``reason`` and ``tries``. Without a subscriber they are counted and reported only.
+        """
+        self._topology.declare_dead_letters(self._component)
+        return Stream(self._topology, self._component, DEAD_LETTERS)
 
 
 class Input(msgspec.Struct, frozen=True):

@@ -28,7 +28,7 @@ from penstock.topology.bolts import BaseBolt
 from penstock.topology.checks.report import problems_of, report
 from penstock.topology.declaration import Declaration, declare_bolt, declare_spout
 from penstock.topology.describe import Style, describe
-from penstock.topology.emit import Outputs
+from penstock.topology.emit import DEAD_LETTER_FIELDS, DEAD_LETTERS, Outputs
 from penstock.topology.spec import ComponentSpec, Subscription
 from penstock.topology.spouts import Spout
 from penstock.topology.streams import Component, Input, Stream
@@ -105,6 +105,15 @@ class Topology:
         )
         declared.notes.extend(strays)
         return self._add(declared)
+
+    def declare_dead_letters(self, component: str) -> None:
+        """Gives a spout a stream of dead letters. See `Component.dead_letters`, which does this."""
+        for declared in self._declarations:
+            if declared.spec.name == component:
+                if declared.spec.kind == "spout":
+                    declared.spec.streams[DEAD_LETTERS] = DEAD_LETTER_FIELDS
+                else:
+                    declared.notes.append("dead_letters(): wanted a spout, because a spout's tuples are tried again")
 
     def check(self, *, shipped: bool = True) -> None:
         """Raises TopologyError if it cannot run as it is, and lists everything that is wrong with it.

@@ -2,8 +2,8 @@
 
 A frame's header travels as the ring's record header (`Route`), or packed in front of the payload on a link:
 
-    target      the task that the frame is for (for credit: the worker)
-    source      the task that it comes from (for credit: the worker)
+    target      the task that the frame is for (for credit and passed: the worker)
+    source      the task that it comes from (for credit, news and passed: the worker)
     stream      the edge's number
     assignment  the number of the assignment that it was routed by
     flags       the frame's kind
@@ -25,13 +25,18 @@ class FrameKind(IntEnum):
     """What a frame's payload holds."""
 
     TUPLES = 0
-    """msgpack of [origin_ns, sent_ns, [[value, ...], ...]], the values as in values.py"""
+    """msgpack of [origin_ns, sent_ns, frame, [[value, ..., root], ...]], the values as in values.py.
+    Where trees are not tracked, frame is 0 and there is no root."""
     BATCH = 1
-    """16 bytes origin_ns and sent_ns, then an Arrow IPC stream of one record batch"""
+    """origin_ns, sent_ns, frame and root, 8 bytes each, then an Arrow IPC stream of one record batch"""
     MARKER = 2
     """msgpack of [epoch, ends]"""
     CREDIT = 3
-    """msgpack of [[task, bytes], ...]"""
+    """msgpack of [[[source, target], bytes], ...]"""
+    NEWS = 4
+    """of trees, for the task that keeps them: msgpack of [[[root, sum], ...], [[root, component, reason], ...]]"""
+    PASSED = 5
+    """a marker has passed all tasks of the worker that sends this: msgpack of the epoch"""
 
 
 _HEADER = struct.Struct("<5I")

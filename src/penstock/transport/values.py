@@ -27,7 +27,17 @@ from msgspec.msgpack import Ext
 
 from penstock._native import ROWS_PLAIN, judge_rows
 
-__all__ = ["UNREADABLE", "decode_rows", "encode_rows", "portable", "portable_rows", "row_decoder", "unpack_extension"]
+__all__ = [
+    "UNREADABLE",
+    "decode_rows",
+    "decode_value",
+    "encode_rows",
+    "encode_value",
+    "portable",
+    "portable_rows",
+    "row_decoder",
+    "unpack_extension",
+]
 
 
 class _Extension(IntEnum):
@@ -182,12 +192,27 @@ _UNPACKERS: dict[int, Callable[[memoryview], Any]] = {
     _Extension.BYTEARRAY: _made_of(bytes, bytearray),
 }
 
+_decode = row_decoder(Any)
 _decode_rows = row_decoder(list[list[Any]])
+_decode_value = row_decoder(Any)
+
+
+def encode_value(value: Any) -> bytes:
+    """One value as msgpack, with its types kept."""
+    return _encode(portable(value))
+
+
+def decode_value(payload: bytes | memoryview) -> Any:
+    """What `encode_value` was given."""
+    return _decode_value(payload)
 
 
 def encode_rows(rows: list[tuple[Any, ...]]) -> bytes:
     """Rows as msgpack, with their types kept."""
-    return _encode(portable_rows(rows))
+    try:
+        return _encode(portable_rows(rows))
+    except OverflowError:  # plain values all, but for an int that msgpack has no room for
+        return _encode([[*map(portable, row)] for row in rows])
 
 
 def decode_rows(payload: bytes | memoryview) -> list[list[Any]]:

@@ -7,6 +7,8 @@ from typing import Any
 
 import msgspec
 
+from penstock.flow.ledger import UNTRACKED
+
 __all__ = ["Arrival", "Marker"]
 
 LOCAL = -1
@@ -32,6 +34,10 @@ class Arrival(msgspec.Struct, kw_only=True, gc=False, eq=False):
     size_bytes: int = 0
     origin_ns: int = 0
     sent_ns: int = 0
+    frame: int = UNTRACKED
+    """Its number, by which it is counted where trees are tracked."""
+    root: int = UNTRACKED
+    """Of a record batch: the tree that it belongs to. Tuples carry their own."""
     tuples: Sequence[Any] = ()
     batch: Any = None
     marker: Marker | None = None

@@ -4,29 +4,43 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-__all__ = ["batch_from_payload", "batch_to_payload", "rows_of", "to_batch"]
+from penstock.flow.ledger import UNTRACKED
 
-_STAMPS = struct.Struct("<qq")
+__all__ = ["OpenedBatch", "batch_from_payload", "batch_to_payload", "rows_of", "to_batch"]
+
+_HEAD = struct.Struct("<qqQQ")
 # Arrow's errors have no common root but for Exception: some are OSError, MemoryError or StopIteration.
 _UNREADABLE = (struct.error, pa.ArrowException, ValueError, OSError, MemoryError, StopIteration)
 
 
-def batch_to_payload(batch: pa.RecordBatch, origin_ns: int, sent_ns: int) -> bytes:
-    """Two time stamps, then an Arrow IPC stream with one batch."""
+def batch_to_payload(
+    batch: pa.RecordBatch, origin_ns: int, sent_ns: int, frame: int = UNTRACKED, root: int = UNTRACKED
+) -> bytes:
+    """Two time stamps, the frame's number and the tree's root, then an Arrow IPC stream with one batch."""
     sink = pa.BufferOutputStream()
-    sink.write(_STAMPS.pack(origin_ns, sent_ns))
+    sink.write(_HEAD.pack(origin_ns, sent_ns, frame, root))
     with pa.ipc.new_stream(sink, batch.schema) as writer:
         writer.write_batch(batch)
     payload: bytes = sink.getvalue().to_pybytes()
     return payload
 
 
-def batch_from_payload(payload: bytes | memoryview) -> tuple[pa.RecordBatch, int, int]:
-    """The batch and its two time stamps.
+class OpenedBatch(NamedTuple):
+    """A record batch that has arrived."""
+
+    batch: pa.RecordBatch
+    origin_ns: int
+    sent_ns: int
+    frame: int
+    root: int
+
+
+def batch_from_payload(payload: bytes | memoryview) -> OpenedBatch:
+    """What `batch_to_payload` was given.
 
     The batch gets memory of its own: what is lent from a ring has to come back soon, and user code may keep a batch.
 
@@ -34,15 +48,15 @@ def batch_from_payload(payload: bytes | memoryview) -> tuple[pa.RecordBatch, int
         ValueError: the payload is not what `batch_to_payload` makes.
     """
     try:
-        origin_ns, sent_ns = _STAMPS.unpack_from(payload)
-        with pa.ipc.open_stream(pa.py_buffer(bytes(payload)).slice(_STAMPS.size)) as reader:
+        head = _HEAD.unpack_from(payload)
+        with pa.ipc.open_stream(pa.py_buffer(bytes(payload)).slice(_HEAD.size)) as reader:
             batch = reader.read_next_batch()
         # Arrow believes what it reads. An offset that points outside of its buffer would be a crash when it is used.
         batch.validate(full=True)
     except _UNREADABLE as error:
         message = f"{len(payload)} bytes that are no record batch: {error}"
         raise ValueError(message) from error
-    return batch, origin_ns, sent_ns
+    return OpenedBatch(batch, *head)
 
 
 def to_batch(rows: Iterable[Sequence[Any]], fields: Sequence[str]) -> pa.RecordBatch:

@@ -1,33 +1,21 @@
-"""A bolt's instance: a bounded queue of arrivals, and the loop that runs user code over them."""
+"""A bolt's instance: a bounded queue of arrivals, and what is done about each."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from inspect import isgeneratorfunction
-from itertools import chain, starmap
-from operator import attrgetter, length_hint
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from penstock._native import Histogram, call_each
-from penstock.topology.bolts import BatchBolt, KeyedBolt
-from penstock.topology.functions import FunctionBolt
+from penstock._native import Histogram
+from penstock.flow.credit import Channel
 from penstock.worker.alignment import Alignment
 from penstock.worker.arrival import Arrival, Marker
-from penstock.worker.batches import rows_of, to_batch
-from penstock.worker.failures import USER_ERRORS
+from penstock.worker.runners import InputEdge, runner_for
 from penstock.worker.tasks import RunningTask
+from penstock.worker.tracked_runners import TrackedBatchRunner, tracked_runner_for
+from penstock.worker.tracking import Keeper
 
-__all__ = ["BoltTask", "InputEdge"]
-
-
-class InputEdge:
-    """What a task must know about an edge into it."""
-
-    def __init__(self, *, fields: tuple[str, ...], make: type[Any], key_fields: tuple[str, ...]) -> None:
-        self.fields = fields
-        self.make = make
-        self.key_of: Callable[[Any], Any] | None = attrgetter(*key_fields) if key_fields else None
+__all__ = ["BoltTask"]
 
 
 class BoltTask(RunningTask):
@@ -37,13 +25,14 @@ class BoltTask(RunningTask):
         self,
         *,
         inputs: dict[int, InputEdge],
-        channels: Iterable[tuple[int, int]],
+        channels: Sequence[tuple[int, int]],
         processed_arrival: Callable[[int, Arrival], None],
         tick_every_s: float | None,
         **common: Any,
     ) -> None:
         super().__init__(**common)
-        self._inputs = inputs
+        self.sources = frozenset(source for _, source in channels)
+        """The tasks that feed it."""
         self._alignment = Alignment(channels)
         self._processed_arrival = processed_arrival
         self.tick_every_ns = 0 if tick_every_s is None else int(tick_every_s * 1e9)
@@ -51,14 +40,9 @@ class BoltTask(RunningTask):
         self._queue: deque[Arrival] = deque()
         self.hops = {edge: Histogram() for edge in inputs}
         self.latency = Histogram()
-        self._keyed = isinstance(self.logic, KeyedBolt)
-        self._process: Callable[..., Any]
-        if isinstance(self.logic, BatchBolt):
-            self._run_arrival = self._run_batch
-        else:
-            self._run_arrival = self._run_tuples
-            self._process = self.logic.function if isinstance(self.logic, FunctionBolt) else self.logic.process
-            self._yields = isgeneratorfunction(self._process)
+        self._runner = (
+            runner_for(self, inputs) if self.tracking is None else tracked_runner_for(self, inputs, self.tracking)
+        )
 
     def accept(self, arrival: Arrival) -> None:
         """Puts an arrival at the end of the queue."""
@@ -70,7 +54,7 @@ class BoltTask(RunningTask):
         """Whether anything waits to be done: arrivals, markers included, or a tick."""
         return self.tick_is_due or bool(self._queue)
 
-    def run(self, exhausted: set[int], most_tuples: int) -> int:
+    def run(self, exhausted: set[Channel], most_tuples: int) -> int:
         """Works through the queue until it is empty or `most_tuples` are done, then ticks if that is due.
 
         Does nothing while a target has no credit left, so that what it emits is bounded.
@@ -90,7 +74,7 @@ class BoltTask(RunningTask):
             if not self.oldest_origin_ns or arrival.origin_ns < self.oldest_origin_ns:
                 self.oldest_origin_ns = arrival.origin_ns
             count = len(arrival)
-            self._run_arrival(arrival)
+            self._runner.run(arrival)
             done += count
             self.processed += count
             self.queued_tuples -= count
@@ -106,62 +90,6 @@ class BoltTask(RunningTask):
         self.busy_ns += now_ns - started_ns
         return done
 
-    def _run_tuples(self, arrival: Arrival) -> None:
-        tuples = arrival.tuples if arrival.batch is None else self._tuples_of(arrival)
-        remaining = iter(tuples)
-        key_of = self._inputs[arrival.edge].key_of if self._keyed else None
-        # Calling a generator function runs none of its code, so that the loop over tuples can be one in C. After an
-        # exception it goes on with the next tuple.
-        process = self._process
-        keys = map(key_of, tuples) if key_of is not None else None
-        results = map(process, remaining) if keys is None else map(process, keys, remaining)
-        while True:
-            try:
-                if self._yields:
-                    self.outputs.emit_all(chain.from_iterable(results))
-                else:
-                    self._run_calls(remaining, keys)
-                break
-            except USER_ERRORS as error:  # user code
-                self.fail(error, tuples[len(tuples) - length_hint(remaining) - 1])
-
-    def _run_calls(self, remaining: Iterator[Any], keys: Iterator[Any] | None) -> None:
-        returned: list[Any] = []
-        try:
-            while (other := call_each(self._process, remaining, keys, returned)) is not None:
-                self._emit_returned(returned)
-                self.outputs.emit(other)
-        finally:
-            self._emit_returned(returned)
-
-    def _emit_returned(self, returned: list[Any]) -> None:
-        """Emits plain tuples; one that cannot be routed does not hold up the others."""
-        outputs, rest = self.outputs, returned
-        while rest:
-            before = outputs.emitted
-            try:
-                outputs.emit_all(rest)
-                break
-            except USER_ERRORS as error:  # a key or a route of the user's own
-                wrong = outputs.emitted - before
-                self.fail(error, rest[wrong])
-                rest = rest[wrong + 1 :]
-        returned.clear()
-
-    def _run_batch(self, arrival: Arrival) -> None:
-        batch = arrival.batch
-        try:
-            if batch is None:
-                batch = to_batch(arrival.tuples, self._inputs[arrival.edge].fields)
-            out = self.logic.process_batch(batch)
-            if out is not None:
-                self.outputs.emit(out)
-        except USER_ERRORS as error:  # user code: report it, and go on with the next batch
-            self.fail(error, arrival.tuples if batch is None else batch.schema)
-
-    def _tuples_of(self, arrival: Arrival) -> Sequence[Any]:
-        return list(starmap(self._inputs[arrival.edge].make, rows_of(arrival.batch)))
-
     def _act_on(self, arrival: Arrival, marker: Marker) -> None:
         for aligned in self._alignment.arrive((arrival.edge, arrival.source), marker):
             if self.ended:  # restarted sources have ended again
@@ -169,8 +97,17 @@ class BoltTask(RunningTask):
             if aligned.ends:
                 self.guarded(self.logic.finish)
                 self.ended = True
+            else:
+                self.passed_epoch = aligned.epoch
             self.flush(self.clock.now_ns())
+            if isinstance(self._runner, TrackedBatchRunner):
+                self._runner.mark(aligned.epoch)
             self.outputs.put_marker(aligned)
+
+    @property
+    def keeper(self) -> Keeper | None:
+        """What keeps trees here, if anything does."""
+        return self._runner if isinstance(self._runner, TrackedBatchRunner) else None
 
     def reopen(self, sources: Iterable[int]) -> None:
         """These tasks upstream were restarted."""

@@ -69,7 +69,7 @@ class Carrier:
             self.lost_tuples += tuples
             return
         if tuples:
-            self._credit.sent(route.target, len(payload))
+            self._credit.sent((route.source, route.target), len(payload))
         if self._waiting or not self._try_send(route, payload):
             self._waiting.append((route, payload, tuples))
             self._give_up_if_gone()

@@ -3,32 +3,41 @@
 from __future__ import annotations
 
 import copy
+import random
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from penstock.flow.credit import CreditTaker
+from penstock.flow.ledger import AckBook
 from penstock.plan.assignment import Assignment
 from penstock.plan.edges import Edge, edges_of
 from penstock.plan.shape import shape_of
 from penstock.plan.tasks import Task, tasks_of
-from penstock.topology.bolts import KeyedBolt
+from penstock.topology.bolts import BatchBolt, KeyedBolt
 from penstock.topology.context import TaskContext
 from penstock.topology.groupings import By, PartialKey
 from penstock.topology.spec import ComponentSpec
 from penstock.topology.topology import Topology
-from penstock.topology.tuples import tuple_class
+from penstock.topology.tuples import Tuple, tracked_class, tuple_class
+from penstock.topology.ways import most_on_a_way
 from penstock.transport.values import row_decoder
+from penstock.worker.acks import Acks
 from penstock.worker.arrival import Arrival
-from penstock.worker.bolt_task import BoltTask, InputEdge
+from penstock.worker.bolt_task import BoltTask
 from penstock.worker.carriers import Carrier, FrameWay
 from penstock.worker.clock import Clock, SystemClock
 from penstock.worker.failures import Failures
 from penstock.worker.lanes import Lane, LocalLane, RemoteLane
 from penstock.worker.outputs import Outputs, Subscriber
+from penstock.worker.resume import SpoutProgress
+from penstock.worker.runners import InputEdge
 from penstock.worker.settings import WorkerSettings
 from penstock.worker.spout_task import SpoutTask
 from penstock.worker.tasks import RunningTask
+from penstock.worker.tracked_spout import TrackedSpoutTask
+from penstock.worker.tracking import Tracking
 from penstock.worker.worker import Inbox, Worker
 
 __all__ = ["Deployment"]
@@ -47,6 +56,8 @@ class Deployment:
         ways: dict[int, FrameWay | None],
         settings: WorkerSettings | None = None,
         clock: Clock | None = None,
+        resume: Mapping[int, SpoutProgress] | None = None,
+        seed: int | None = None,
     ) -> None:
         self._worker = worker
         self._topology = topology
@@ -54,6 +65,7 @@ class Deployment:
         self._settings = settings or WorkerSettings()
         self._clock = clock or SystemClock()
         self._inbox = inbox
+        self._resume = resume or {}
         self.failures = Failures()
         shape = shape_of(topology)
         self._tasks = tasks_of(shape)
@@ -63,6 +75,7 @@ class Deployment:
             self._tasks_of[task.component].append(task)
         self._credit = CreditTaker(window_bytes=self._settings.credit_window_bytes)
         self._carriers = {peer: Carrier(way, self._credit) for peer, way in ways.items()}
+        self._book = AckBook(_frame_numbers(seed)) if self._settings.delivery == "at_least_once" else None
         self._bolts: dict[int, BoltTask] = {}
         self._built: Worker | None = None
 
@@ -86,8 +99,12 @@ class Deployment:
             settings=self._settings,
             clock=self._clock,
             assignment=self._assignment.number,
+            acks=self._acks([*spouts, *bolts]),
         )
         self._open([*bolts, *spouts])
+        for spout in spouts:
+            if spout.task in self._resume:
+                spout.resume(self._resume[spout.task])
         return self._built
 
     def _open(self, tasks: Sequence[RunningTask]) -> None:
@@ -103,6 +120,22 @@ class Deployment:
             for carrier in self._carriers.values():
                 carrier.close()
             raise
+
+    def _acks(self, tasks: Sequence[SpoutTask | BoltTask]) -> Acks | None:
+        if self._book is None:
+            return None
+        acks = Acks(
+            worker=self._worker,
+            book=self._book,
+            worker_of=self._assignment.worker_of,
+            carriers=self._carriers,
+            assignment=self._assignment.number,
+            batch_bolts=most_on_a_way(self._topology, BatchBolt),
+        )
+        for running in tasks:
+            if running.keeper is not None:
+                acks.keep(running.keeper)
+        return acks
 
     def _spec(self, component: str) -> ComponentSpec:
         return self._topology.components[component]
@@ -120,18 +153,23 @@ class Deployment:
         )
 
     def _common(self, task: Task) -> dict[str, Any]:
+        tracking = None if self._book is None else Tracking(self._book)
         return {
+            "tracking": tracking,
             "task": task.id,
             "component": task.component,
             # Tasks of one worker must not share what their user's object holds.
             "logic": copy.deepcopy(self._spec(task.component).logic),
-            "outputs": self._outputs(task),
+            "outputs": self._outputs(task, tracking),
             "clock": self._clock,
             "failures": self.failures,
         }
 
     def _spout(self, task: Task) -> SpoutTask:
-        return SpoutTask(**self._common(task))
+        if self._book is None:
+            return SpoutTask(**self._common(task))
+        settings = self._settings
+        return TrackedSpoutTask(max_pending=settings.max_pending, max_tries=settings.max_tries, **self._common(task))
 
     def _bolt(self, task: Task) -> BoltTask:
         spec = self._spec(task.component)
@@ -158,40 +196,41 @@ class Deployment:
         grouping = target.inputs[edge.input].grouping
         key_fields = grouping.fields if isinstance(grouping, By | PartialKey) else ()
         fields = self._fields(edge)
-        return InputEdge(fields=fields, make=tuple_class(edge.source, edge.stream, fields), key_fields=key_fields)
+        return InputEdge(fields=fields, make=self._tuple_class(edge), key_fields=key_fields)
+
+    def _tuple_class(self, edge: Edge) -> type[Tuple]:
+        made = tuple_class(edge.source, edge.stream, self._fields(edge))
+        return made if self._book is None else tracked_class(made)
 
     def _decoder(self, edge: Edge) -> Any:
-        made = tuple_class(edge.source, edge.stream, self._fields(edge))
-        return row_decoder(tuple[int, int, list[made]])  # type: ignore[valid-type]
+        made = self._tuple_class(edge)
+        return row_decoder(tuple[int, int, int, list[made]])  # type: ignore[valid-type]
 
-    def _outputs(self, task: Task) -> Outputs:
+    def _outputs(self, task: Task, tracking: Tracking | None) -> Outputs:
         spec = self._spec(task.component)
         subscribers: dict[str, list[Subscriber]] = defaultdict(list)
         for edge in self._edges:
             if edge.source != task.component:
                 continue
-            lanes = [self._lane(edge, task, target) for target in self._tasks_of[edge.target]]
+            lanes = [self._lane(edge, task, target, tracking) for target in self._tasks_of[edge.target]]
             grouping = self._spec(edge.target).inputs[edge.input].grouping
             subscribers[edge.stream].append(Subscriber(grouping, lanes, self._fields(edge)))
         return Outputs(task.component, spec.streams, dict(subscribers))
 
-    def _lane(self, edge: Edge, source: Task, target: Task) -> Lane:
-        fields = self._fields(edge)
+    def _lane(self, edge: Edge, source: Task, target: Task, tracking: Tracking | None) -> Lane:
+        common: dict[str, Any] = {
+            "edge": edge.id,
+            "source": source.id,
+            "target": target.id,
+            "fields": self._fields(edge),
+            "tracking": tracking,
+        }
         place = self._assignment.worker_of[target.id]
         if place == self._worker:
-            return LocalLane(
-                edge=edge.id,
-                source=source.id,
-                target=target.id,
-                fields=fields,
-                receiver=self._bolts[target.id],
-                make=tuple_class(edge.source, edge.stream, fields),
-            )
-        return RemoteLane(
-            edge=edge.id,
-            source=source.id,
-            target=target.id,
-            fields=fields,
-            sender=self._carriers[place],
-            assignment=self._assignment.number,
-        )
+            return LocalLane(receiver=self._bolts[target.id], make=self._tuple_class(edge), **common)
+        return RemoteLane(sender=self._carriers[place], assignment=self._assignment.number, **common)
+
+
+def _frame_numbers(seed: int | None) -> Callable[[], int]:
+    """Random numbers; the same ones again where a seed is given, as in tests."""
+    return partial(random.Random(seed).getrandbits, 64)

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["USER_ERRORS", "Failure", "Failures"]
+__all__ = ["USER_ERRORS", "Failure", "Failures", "reason_of"]
 
 USER_ERRORS = (Exception, SystemExit)
 """What user code may raise without ending the worker. Nobody who calls sys.exit() in a bolt means the whole process."""
@@ -55,6 +55,12 @@ class Failures:
         """The kinds that were met since the last call, and how often."""
         fresh, self._fresh = self._fresh, {}
         return [(self._kinds[key], count) for key, count in fresh.items()]
+
+
+def reason_of(error: BaseException) -> str:
+    """An exception in one line."""
+    text = f"{type(error).__name__}: {_text(error)}"
+    return text if len(text) <= MOST_CULPRIT_CHARACTERS else text[:MOST_CULPRIT_CHARACTERS] + "…"
 
 
 def _raised_at(error: BaseException) -> str:

@@ -64,7 +64,7 @@ class _Stream:
             self.routing.put(values)
             return
         for lane in [subscriber.lane_to(task) for subscriber in self.subscribers]:
-            lane.tuples.append(values)
+            lane.append(values)
 
     def put_batch(self, batch: pa.RecordBatch, task: int | None) -> None:
         if batch.schema.names != self.fields:
@@ -91,7 +91,7 @@ class Outputs:
         self.put, self._put_all = default.routing if default is not None else one_by_one(self._refuse_default)
         """Puts one plain tuple on the default stream; whoever calls it counts it in `emitted`."""
         self.lanes = [lane for several in subscribers.values() for one in several for lane in one.lanes]
-        self.targets = frozenset(lane.target for lane in self.lanes)
+        self.channels = frozenset((lane.source, lane.target) for lane in self.lanes)
         self.emitted = 0
 
     def emit(self, out: Any) -> None:
@@ -140,6 +140,10 @@ class Outputs:
     def _refuse_default(self, values: Values) -> None:
         message = f"{self._component!r} declares no fields, so it cannot emit {values!r}"
         raise ValueError(message)
+
+    def has_stream(self, name: str) -> bool:
+        """Whether anybody takes the stream of this name."""
+        return name in self._streams and bool(self._streams[name].subscribers)
 
     def flush(self, origin_ns: int, now_ns: int) -> list[Refusal]:
         """Passes everything on, but for what is refused."""

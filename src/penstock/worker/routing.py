@@ -29,6 +29,7 @@ from penstock.topology.groupings import (
 )
 from penstock.transport.stable_hash import stable_hash
 from penstock.worker.lanes import Lane, LocalLane
+from penstock.worker.tracking import Tracking
 
 __all__ = ["Outlet", "Routing", "Values", "choose", "compile_grouping", "fan_out", "one_by_one"]
 
@@ -120,11 +121,16 @@ def one_by_one(put: Put) -> Routing:
 
 
 def _straight(lane: Lane) -> Routing:
-    put, put_each = one_by_one(lane.tuples.append)
+    put, put_each = one_by_one(lane.append)
+    tracking = lane.tracking
 
     def put_all(outputs: Iterable[Any], outlet: Outlet) -> None:
         if outputs.__class__ is list and all_tuples(outputs):
-            lane.tuples.extend(outputs)
+            if tracking is None:
+                lane.tuples.extend(outputs)
+            else:
+                suffix = tracking.suffix
+                lane.tuples.extend([values + suffix for values in outputs])
             outlet.emitted += len(outputs)
         else:
             put_each(outputs, outlet)
@@ -135,7 +141,7 @@ def _straight(lane: Lane) -> Routing:
 def _in_turn(lanes: Sequence[Lane]) -> Routing:
     if len(lanes) == 1:
         return _straight(lanes[0])
-    appends = cycle([lane.tuples.append for lane in lanes])
+    appends = cycle([lane.append for lane in lanes])
 
     def put(values: Values) -> None:
         next(appends)(values)
@@ -146,9 +152,9 @@ def _in_turn(lanes: Sequence[Lane]) -> Routing:
 class _RememberedKeys(dict[Any, Callable[[Any], None]]):
     """From a key to its lane's append; a key that is not remembered is hashed."""
 
-    def __init__(self, lanes: Sequence[Lane]) -> None:
+    def __init__(self, appends: Sequence[Callable[[Any], None]]) -> None:
         super().__init__()
-        self._appends = [lane.tuples.append for lane in lanes]
+        self._appends = appends
 
     def __missing__(self, key: object) -> Callable[[Any], None]:
         if len(self) >= MOST_CACHED_KEYS:
@@ -160,22 +166,47 @@ class _RememberedKeys(dict[Any, Callable[[Any], None]]):
 def _by_key(lanes: Sequence[Lane], positions: Sequence[int]) -> Routing:
     if len(lanes) == 1:
         return _straight(lanes[0])
-    append_for = _RememberedKeys(lanes)
     if len(positions) > 1:
-        key_of = itemgetter(*positions)
+        append_for, key_of = _RememberedKeys([lane.append for lane in lanes]), itemgetter(*positions)
         return one_by_one(lambda values: append_for[key_of(values)](values))
-    position = positions[0]
+    # Nearly one_by_one, with the call per tuple taken out: these are the loops that word counts run through.
+    raw_append_for = _RememberedKeys([lane.tuples.append for lane in lanes])
+    tracking = lanes[0].tracking
+    if tracking is None:
+        return _plain_by_key(raw_append_for, positions[0])
+    return _rooted_by_key(raw_append_for, positions[0], tracking)
 
+
+def _plain_by_key(append_for: _RememberedKeys, position: int) -> Routing:
     def put(values: Values) -> None:
         append_for[values[position]](values)
 
-    # The same as one_by_one(put), with the call per tuple taken out: this is the loop that word counts run through.
     def put_all(outputs: Iterable[Any], outlet: Outlet) -> None:
         count = 0
         try:
             for values in outputs:
                 if values.__class__ is tuple:
                     append_for[values[position]](values)
+                    count += 1
+                else:
+                    outlet.emit_other(values)
+        finally:
+            outlet.emitted += count
+
+    return Routing(put, put_all)
+
+
+def _rooted_by_key(append_for: _RememberedKeys, position: int, tracking: Tracking) -> Routing:
+    def put(values: Values) -> None:
+        append_for[values[position]](values + tracking.suffix)
+
+    def put_all(outputs: Iterable[Any], outlet: Outlet) -> None:
+        suffix = tracking.suffix
+        count = 0
+        try:
+            for values in outputs:
+                if values.__class__ is tuple:
+                    append_for[values[position]](values + suffix)
                     count += 1
                 else:
                     outlet.emit_other(values)
@@ -202,13 +233,13 @@ def _by_two_choices(lanes: Sequence[Lane], positions: Sequence[int]) -> Routing:
         first, second = pair
         index = first if sent[first] <= sent[second] else second
         sent[index] += 1
-        lanes[index].tuples.append(values)
+        lanes[index].append(values)
 
     return one_by_one(put)
 
 
 def _by_function(lanes: Sequence[Lane], route: CustomRoute) -> Routing:
-    append_for = {index: lane.tuples.append for index, lane in enumerate(lanes)}
+    append_for = {index: lane.append for index, lane in enumerate(lanes)}
 
     def put(values: Values) -> None:
         chosen = route(values, len(append_for))

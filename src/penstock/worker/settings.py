@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from penstock.flow.delivery import Delivery
+
 __all__ = ["WorkerSettings"]
 
 
@@ -14,7 +16,7 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """The ring that other workers of the node write to."""
 
     credit_window_bytes: int = 1 << 20
-    """What one worker may have under way to one task of another."""
+    """What a task may have under way to a task of another worker."""
 
     local_queue_tuples: int = 8192
     """What may wait for a task from tasks of its own worker, before those pause."""
@@ -27,6 +29,15 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
     idle_spout_wait_us: int = 500
     """How long a worker sleeps when its spouts have nothing just now."""
+
+    delivery: Delivery = "at_most_once"
+    """What is promised when something dies."""
+
+    max_pending: int = 10_000
+    """At least once: how many tuples of one spout task may be under way; it is not asked for more."""
+
+    max_tries: int = 4
+    """At least once: how often a tuple that fails is emitted, the first time included, until it is given up."""
 
     link_high_water_frames: int = 1000
     """How many frames ZeroMQ keeps for another node before it says that it is full."""

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from penstock.flow.credit import Channel
+from penstock.transport.values import decode_value
 from penstock.worker.arrival import Marker
 from penstock.worker.failures import USER_ERRORS
+from penstock.worker.resume import SpoutProgress
 from penstock.worker.tasks import RunningTask
+from penstock.worker.tracking import Keeper
 
 __all__ = ["SpoutTask"]
 
@@ -18,39 +22,73 @@ class SpoutTask(RunningTask):
         super().__init__(**common)
         self.draining = False
 
-    def run(self, exhausted: set[int], most_tuples: int) -> int:
+    def run(self, exhausted: set[Channel], most_tuples: int) -> int:
         """Asks for tuples until there are none just now, `most_tuples` came or a target runs out of credit."""
         if self.ended or self.blocked_by(exhausted):
             return 0
         started_ns = self.clock.now_ns()
-        outputs = self.outputs
-        before = outputs.emitted
-        next_output, emit = self.logic.next, outputs.emit
+        before = self.outputs.emitted
         self.oldest_origin_ns = started_ns
-        try:
-            while outputs.emitted - before < most_tuples and not self.draining:
-                out = next_output()
-                if out is None:
-                    break
-                asked = outputs.emitted
-                emit(out)
-                if outputs.emitted == asked:  # an empty list: nothing just now
-                    break
-        except StopIteration:
-            self.draining = True
-        except USER_ERRORS as error:  # user code: report it and ask again next turn
-            self.fail(error, None)
-        emitted = outputs.emitted - before
+        self._emit_some(most_tuples)
+        emitted = self.outputs.emitted - before
         now_ns = self.clock.now_ns()
         self.flush(now_ns)
         if emitted:
             self.processed += emitted
             self.busy_ns += now_ns - started_ns
-        if self.draining:
+        if self._is_over():
             self.ended = True
             self.outputs.put_marker(Marker(0, ends=True))
             return emitted + 1
         return emitted
+
+    def _emit_some(self, most_tuples: int) -> None:
+        self._ask(most_tuples)
+
+    def _is_over(self) -> bool:
+        return self.draining
+
+    def _ask(self, most_tuples: int) -> None:
+        outputs, next_output = self.outputs, self.logic.next
+        most = outputs.emitted + most_tuples
+        try:
+            while outputs.emitted < most and not self.draining:
+                out = next_output()
+                if out is None:
+                    break
+                asked = outputs.emitted
+                self._emit(out)
+                if outputs.emitted == asked:  # an empty list: nothing just now
+                    break
+        except StopIteration:
+            self.draining = True
+        except USER_ERRORS as error:  # report it and ask again next turn
+            self.fail(error, None)
+
+    def _emit(self, out: Any) -> None:
+        self.outputs.emit(out)
+
+    @property
+    def keeper(self) -> Keeper | None:
+        """What keeps trees here, if anything does."""
+        return None
+
+    def begin_epoch(self, epoch: int) -> None:
+        """Sends a marker behind everything that was emitted so far."""
+        if not self.ended:
+            self.passed_epoch = epoch
+            self.outputs.put_marker(Marker(epoch, ends=False))
+
+    def progress(self) -> SpoutProgress:
+        """How far it has come, for whoever comes after it."""
+        return SpoutProgress(task=self.task, ended=self.ended)
+
+    def resume(self, progress: SpoutProgress) -> None:
+        """Goes on where its predecessor was; after `open`."""
+        if progress.ended:
+            self.draining = True
+        elif progress.position is not None:
+            self.logic.seek(decode_value(progress.position))
 
     def drain(self) -> None:
         """No more tuples: the end marker follows what was emitted."""

@@ -6,9 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from penstock.errors import RunError
+from penstock.flow.credit import Channel
+from penstock.flow.ledger import UNTRACKED
 from penstock.worker.clock import Clock
-from penstock.worker.failures import USER_ERRORS, Failures
+from penstock.worker.failures import USER_ERRORS, Failures, reason_of
 from penstock.worker.outputs import Outputs
+from penstock.worker.tracking import Tracking
 
 __all__ = ["RunningTask"]
 
@@ -25,6 +28,7 @@ class RunningTask:
         outputs: Outputs,
         clock: Clock,
         failures: Failures,
+        tracking: Tracking | None,
     ) -> None:
         self.task = task
         self.component = component
@@ -32,6 +36,10 @@ class RunningTask:
         self.outputs = outputs
         self.clock = clock
         self.failures = failures
+        self.tracking = tracking
+        """None where trees are not tracked."""
+        self.passed_epoch = 0
+        """The newest epoch whose marker it has passed on."""
         self.processed = 0
         self.failed = 0
         self.busy_ns = 0
@@ -40,15 +48,15 @@ class RunningTask:
         # When the oldest tuple entered the topology that has gone into what is not flushed yet.
         self.oldest_origin_ns = 0
 
-    def blocked_by(self, exhausted: set[int]) -> bool:
-        """Whether it could emit to a task that has no credit left."""
-        return bool(exhausted) and not exhausted.isdisjoint(self.outputs.targets)
+    def blocked_by(self, exhausted: set[Channel]) -> bool:
+        """Whether it could emit on a channel that has no credit left."""
+        return bool(exhausted) and not exhausted.isdisjoint(self.outputs.channels)
 
     def flush(self, now_ns: int) -> None:
         """Passes on what was emitted."""
         origin_ns, self.oldest_origin_ns = self.oldest_origin_ns or now_ns, 0
-        for error, culprit in self.outputs.flush(origin_ns, now_ns):
-            self.fail(error, culprit)
+        for refusal in self.outputs.flush(origin_ns, now_ns):
+            self.fail(*refusal)
 
     def guarded(self, call: Callable[[], Any]) -> None:
         """Runs a lifecycle method and emits what it returns; an exception is reported, not raised."""
@@ -59,12 +67,14 @@ class RunningTask:
         except USER_ERRORS as error:
             self.fail(error, None)
 
-    def fail(self, error: BaseException, culprit: Any) -> None:
-        """Counts an exception of user code; but for a RunError, which is meant to end the run."""
+    def fail(self, error: BaseException, culprit: Any, root: int = UNTRACKED) -> None:
+        """Counts an exception of user code, and fails the tree; but for a RunError, which is meant to end the run."""
         if isinstance(error, RunError):
             raise error
         self.failed += 1
         self.failures.add(self.component, self.task, error, culprit)
+        if self.tracking is not None:
+            self.tracking.book.failed(root, self.component, reason_of(error))
 
     def close(self) -> None:
         """The end of the task, in good order."""

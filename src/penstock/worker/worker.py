@@ -9,10 +9,12 @@ from typing import Annotated, Any, Protocol
 import msgspec
 
 from penstock._native import Record
-from penstock.flow.credit import CreditGiver, CreditTaker
+from penstock.flow.credit import Channel, CreditGiver, CreditTaker
+from penstock.flow.ledger import UNTRACKED
 from penstock.transport.frames import FrameKind
 from penstock.transport.ring import Route
 from penstock.transport.values import UNREADABLE
+from penstock.worker.acks import Acks
 from penstock.worker.arrival import LOCAL, Arrival, Marker
 from penstock.worker.batches import batch_from_payload
 from penstock.worker.bolt_task import BoltTask
@@ -20,6 +22,7 @@ from penstock.worker.carriers import Carrier, FrameWay
 from penstock.worker.clock import Clock
 from penstock.worker.settings import WorkerSettings
 from penstock.worker.spout_task import SpoutTask
+from penstock.worker.tasks import RunningTask
 
 __all__ = ["Inbox", "Worker"]
 
@@ -47,27 +50,30 @@ class Worker:
         inbox: Inbox,
         carriers: dict[int, Carrier],
         credit: CreditTaker,
-        decoders: dict[int, Callable[[Any], tuple[int, int, list[Any]]]],
+        decoders: dict[int, Callable[[Any], tuple[int, int, int, list[Any]]]],
         settings: WorkerSettings,
         clock: Clock,
         assignment: int,
+        acks: Acks | None = None,
     ) -> None:
         self.worker = worker
         self.spouts = spouts
         self.bolts = bolts  # in topological order, so that a tuple passes all of them in one turn
+        self._tasks: list[RunningTask] = [*spouts, *bolts]
         self._bolt_by_task = {bolt.task: bolt for bolt in bolts}
         self._worker_of = worker_of
         self._inbox = inbox
         self._carriers = carriers
         self._credit = credit
         self._given = CreditGiver(window_bytes=settings.credit_window_bytes)
-        self._credit_due: dict[int, list[tuple[int, int]]] = {}
+        self._credit_due: dict[int, list[tuple[Channel, int]]] = {}
         self._decoders = decoders
         self._settings = settings
         self._clock = clock
         self._assignment = assignment
-        self._full_locally: set[int] = set()
-        self._decode_credit = msgspec.msgpack.Decoder(list[tuple[int, _NotNegative]]).decode
+        self._acks = acks  # None where trees are not tracked
+        self._full_locally: set[Channel] = set()
+        self._decode_credit = msgspec.msgpack.Decoder(list[tuple[Channel, _NotNegative]]).decode
         self._decode_marker = msgspec.msgpack.Decoder(tuple[int, bool]).decode
         self._encode = msgspec.msgpack.Encoder().encode
         self.misrouted = 0
@@ -82,6 +88,13 @@ class Worker:
         now_ns = self._clock.now_ns()
         self._ticks = [(now_ns + bolt.tick_every_ns, bolt.task, bolt) for bolt in self.bolts if bolt.tick_every_ns]
         heapq.heapify(self._ticks)
+
+    def begin_epoch(self, epoch: int) -> None:
+        """Lets the spouts send markers."""
+        if self._acks is not None:
+            self._acks.begin_epoch(epoch)
+        for spout in self.spouts:
+            spout.begin_epoch(epoch)
 
     def drain(self) -> None:
         """Stops the spouts; what is inside flows out, and the run ends by itself."""
@@ -108,6 +121,9 @@ class Worker:
                 work += carrier.pump()
         if self._credit_due:
             self._give_credit()
+        if self._acks is not None:
+            self._acks.tell()
+            self._acks.note_passed(self._tasks)
         return work
 
     def idle(self, most_s: float) -> None:
@@ -138,10 +154,11 @@ class Worker:
         """A peer was restarted: forgets what was under way to it, and tells it again which tasks have ended."""
         carrier = self._carriers[peer]
         carrier.replace(way)
-        self._given.forget(peer)
         restarted = [task for task, worker in self._worker_of.items() if worker == peer]
-        for task in restarted:
-            self._credit.forget(task)
+        if self._acks is not None:
+            self._acks.restarted(peer)
+        self._given.forget(restarted)
+        self._credit.forget(restarted)
         for bolt in self.bolts:
             bolt.reopen(restarted)
         for running in (*self.spouts, *self.bolts):
@@ -169,8 +186,11 @@ class Worker:
             kind = record.flags
             try:
                 if kind == FrameKind.CREDIT:
-                    for task, size_bytes in self._decode_credit(record.payload):
-                        self._credit.returned(task, size_bytes)
+                    for channel, size_bytes in self._decode_credit(record.payload):
+                        self._credit.returned(channel, size_bytes)
+                    continue
+                if kind >= FrameKind.NEWS:
+                    self._take_acks(record, kind)
                     continue
                 arrival = self._open(record, kind)
             except UNREADABLE as error:
@@ -192,11 +212,11 @@ class Worker:
             message = f"there is no edge {edge}"
             raise ValueError(message)
         tuples: Sequence[Any] = ()
-        batch = None
+        batch, root = None, UNTRACKED
         if kind == FrameKind.TUPLES:
-            origin_ns, sent_ns, tuples = self._decoders[edge](payload)
+            origin_ns, sent_ns, frame, tuples = self._decoders[edge](payload)
         elif kind == FrameKind.BATCH:
-            batch, origin_ns, sent_ns = batch_from_payload(payload)
+            batch, origin_ns, sent_ns, frame, root = batch_from_payload(payload)
         elif kind == FrameKind.MARKER:
             epoch, ends = self._decode_marker(payload)
             return Arrival(edge=edge, source=source, sender=sender, marker=Marker(epoch, ends=ends))
@@ -213,9 +233,20 @@ class Worker:
             size_bytes=len(payload),
             origin_ns=origin_ns,
             sent_ns=sent_ns,
+            frame=frame,
+            root=root,
             tuples=tuples,
             batch=batch,
         )
+
+    def _take_acks(self, record: Record, kind: int) -> None:
+        if self._acks is None or kind > FrameKind.PASSED:
+            message = f"there is no kind of frame {kind}"
+            raise ValueError(message)
+        if kind == FrameKind.NEWS:
+            self._acks.heard(record.target, record.payload)
+        else:
+            self._acks.heard_passed(record.source, record.payload)
 
     def _refuse(self, record: Record, error: Exception) -> None:
         """A peer sent what is no frame. It is told of as a failure of the task it was for, and its sender goes on."""
@@ -233,9 +264,10 @@ class Worker:
         sender = arrival.sender
         if sender == LOCAL or sender == self.worker:
             return
-        due = self._given.processed(sender, task, arrival.size_bytes)
+        channel = (arrival.source, task)
+        due = self._given.processed(channel, arrival.size_bytes)
         if due:
-            self._credit_due.setdefault(sender, []).append((task, due))
+            self._credit_due.setdefault(sender, []).append((channel, due))
 
     def _give_credit(self) -> None:
         for sender, due in self._credit_due.items():
@@ -245,7 +277,13 @@ class Worker:
 
     def _note_full_queues(self) -> None:
         limit = self._settings.local_queue_tuples
-        full = {bolt.task for bolt in self.bolts if bolt.queued_tuples >= limit}
+        full = {
+            (source, bolt.task)
+            for bolt in self.bolts
+            if bolt.queued_tuples >= limit
+            for source in bolt.sources
+            if self._worker_of[source] == self.worker
+        }
         if full or self._full_locally:
             self._full_locally = full
 

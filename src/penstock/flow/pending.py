@@ -1,0 +1,114 @@
+"""What a spout has emitted and what is not known to be processed yet: kept to be emitted again. Pure.
+
+Outputs are kept in the order of emission, each with the position that the spout had before it. What lies before the
+oldest of them is done: a spout that is started anew goes on from there.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+import msgspec
+
+__all__ = ["Kept", "Pending"]
+
+
+class _Turn:
+    """One time that the spout was asked: where it was before, and how much of what it gave is not done."""
+
+    __slots__ = ("open", "position")
+
+    def __init__(self, position: Any) -> None:
+        self.position = position
+        self.open = 0
+
+
+class Kept(msgspec.Struct, gc=False):
+    """One output of a spout."""
+
+    output: Any
+    turn: Any
+    tries: int = 1
+    """How often it was emitted."""
+
+
+class Pending:
+    """The outputs of one spout task, by the root of their trees.
+
+    Args:
+        most: how many there may be; a spout is not asked for more.
+        max_tries: how often an output is emitted, the first time included, until it is given up.
+    """
+
+    def __init__(self, *, most: int, max_tries: int) -> None:
+        self._most = most
+        self._max_tries = max_tries
+        self._kept: dict[int, Kept] = {}
+        self._turns: deque[_Turn] = deque()
+        self._again: deque[Kept] = deque()
+
+    def __len__(self) -> int:
+        return len(self._kept) + len(self._again)
+
+    @property
+    def room(self) -> int:
+        """How many more outputs there may be."""
+        return self._most - len(self)
+
+    def begin_turn(self, position: Any) -> None:
+        """The spout is about to be asked, and is at this position."""
+        turns = self._turns
+        while turns and not turns[0].open:
+            turns.popleft()
+        if turns and not turns[-1].open:  # nothing came of the last one
+            turns[-1].position = position
+        else:
+            turns.append(_Turn(position))
+
+    def keep(self, root: int, output: Any) -> None:
+        """Keeps an output of this turn."""
+        turn = self._turns[-1]
+        turn.open += 1
+        self._kept[root] = Kept(output, turn)
+
+    def keep_again(self, root: int, kept: Kept) -> None:
+        """Keeps an output that is emitted again, under its new root."""
+        kept.tries += 1
+        self._kept[root] = kept
+
+    def take_again(self) -> Kept | None:
+        """The next output that is to be emitted again."""
+        return self._again.popleft() if self._again else None
+
+    @property
+    def has_again(self) -> bool:
+        """Whether anything is to be emitted again."""
+        return bool(self._again)
+
+    def done(self, root: int) -> Any:
+        """The tree is complete, or the spout looks after it itself; returns the output, which is forgotten."""
+        kept = self._kept.pop(root)
+        kept.turn.open -= 1
+        return kept.output
+
+    def failed(self, root: int) -> Kept | None:
+        """The tree has failed: its output is queued to be emitted again, or returned if it was tried often enough."""
+        kept = self._kept[root]
+        if kept.tries >= self._max_tries:
+            self.done(root)
+            return kept
+        del self._kept[root]
+        self._again.append(kept)
+        return None
+
+    def output_of(self, root: int) -> Any:
+        """The output behind a root."""
+        return self._kept[root].output
+
+    def oldest_position(self, now: Any) -> Any:
+        """From where on not everything is done; the spout itself is at `now`."""
+        for turn in self._turns:
+            if turn.open:
+                return turn.position
+        return now

@@ -1,0 +1,17 @@
+"""Where a spout goes on when its worker was lost."""
+
+from __future__ import annotations
+
+import msgspec
+
+__all__ = ["SpoutProgress"]
+
+
+class SpoutProgress(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a spout task had come when it was last heard of."""
+
+    task: int
+    position: bytes | None = None
+    """From where on not everything is done, encoded; None if the spout has no positions: it begins anew."""
+    ended: bool = False
+    """Whether all that it ever emitted is done."""

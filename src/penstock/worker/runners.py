@@ -1,0 +1,128 @@
+"""How a bolt works through an arrival: tuple by tuple, or batch by batch.
+
+Exceptions of user code are reported, and the rest goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from inspect import isgeneratorfunction
+from itertools import chain, starmap
+from operator import attrgetter, length_hint
+from typing import TYPE_CHECKING, Any, Protocol
+
+from penstock._native import call_each
+from penstock.topology.bolts import BatchBolt, KeyedBolt
+from penstock.topology.functions import FunctionBolt
+from penstock.worker.arrival import Arrival
+from penstock.worker.batches import rows_of, to_batch
+from penstock.worker.failures import USER_ERRORS
+
+if TYPE_CHECKING:
+    from penstock.worker.tasks import RunningTask
+
+__all__ = ["BatchRunner", "InputEdge", "RecordRunner", "Runner", "runner_for"]
+
+
+class InputEdge:
+    """What a task must know about an edge into it."""
+
+    def __init__(self, *, fields: tuple[str, ...], make: type[Any], key_fields: tuple[str, ...]) -> None:
+        self.fields = fields
+        self.make = make
+        self.key_of: Callable[[Any], Any] | None = attrgetter(*key_fields) if key_fields else None
+
+
+class Runner(Protocol):
+    """Works through arrivals."""
+
+    def run(self, arrival: Arrival) -> None:
+        """Runs user code over all of it, and emits what comes of it."""
+
+
+def runner_for(task: RunningTask, inputs: dict[int, InputEdge]) -> Runner:
+    """The one for a bolt whose tuples are not tracked."""
+    return BatchRunner(task, inputs) if isinstance(task.logic, BatchBolt) else RecordRunner(task, inputs)
+
+
+class RecordRunner:
+    """Calls `process` for each tuple."""
+
+    def __init__(self, task: RunningTask, inputs: dict[int, InputEdge]) -> None:
+        self._task = task
+        self._inputs = inputs
+        self._keyed = isinstance(task.logic, KeyedBolt)
+        logic = task.logic
+        self._process: Callable[..., Any] = logic.function if isinstance(logic, FunctionBolt) else logic.process
+        self._yields = isgeneratorfunction(self._process)
+
+    def run(self, arrival: Arrival) -> None:
+        """See Runner."""
+        tuples = self._tuples_of(arrival)
+        remaining = iter(tuples)
+        key_of = self._inputs[arrival.edge].key_of if self._keyed else None
+        # Calling a generator function runs none of its code, so that the loop over tuples can be one in C. After an
+        # exception it goes on with the next tuple.
+        process = self._process
+        keys = map(key_of, tuples) if key_of is not None else None
+        results = map(process, remaining) if keys is None else map(process, keys, remaining)
+        while True:
+            try:
+                if self._yields:
+                    self._task.outputs.emit_all(chain.from_iterable(results))
+                else:
+                    self._run_calls(remaining, keys)
+                break
+            except USER_ERRORS as error:
+                self._task.fail(error, tuples[len(tuples) - length_hint(remaining) - 1])
+
+    def _run_calls(self, remaining: Iterator[Any], keys: Iterator[Any] | None) -> None:
+        returned: list[Any] = []
+        try:
+            while (other := call_each(self._process, remaining, keys, returned)) is not None:
+                self._emit_returned(returned)
+                self._task.outputs.emit(other)
+        finally:
+            self._emit_returned(returned)
+
+    def _emit_returned(self, returned: list[Any]) -> None:
+        """Emits plain tuples; one that cannot be routed does not hold up the others."""
+        outputs, rest = self._task.outputs, returned
+        while rest:
+            before = outputs.emitted
+            try:
+                outputs.emit_all(rest)
+                break
+            except USER_ERRORS as error:  # a key or a route of the user's own
+                wrong = outputs.emitted - before
+                self._task.fail(error, rest[wrong])
+                rest = rest[wrong + 1 :]
+        returned.clear()
+
+    def _tuples_of(self, arrival: Arrival) -> Sequence[Any]:
+        if arrival.batch is None:
+            return arrival.tuples
+        return list(starmap(self._inputs[arrival.edge].make, rows_of(arrival.batch)))
+
+
+class BatchRunner:
+    """Calls `process_batch` for all of an arrival at once."""
+
+    def __init__(self, task: RunningTask, inputs: dict[int, InputEdge]) -> None:
+        self._task = task
+        self._inputs = inputs
+
+    def run(self, arrival: Arrival) -> None:
+        """See Runner."""
+        batch = arrival.batch
+        try:
+            if batch is None:
+                batch = to_batch(arrival.tuples, self._inputs[arrival.edge].fields)
+            out = self._task.logic.process_batch(batch)
+            if out is not None:
+                self._task.outputs.emit(out)
+        except USER_ERRORS as error:  # report it, and go on with the next batch
+            self._failed(error, arrival.tuples if batch is None else batch.schema)
+
+    def _failed(self, error: BaseException, culprit: Any) -> None:
+        self._task.fail(error, culprit)

@@ -1,0 +1,129 @@
+"""How a bolt works through an arrival where trees are tracked: what it emits belongs to the tree of what it was given.
+
+A batch bolt is given tuples of many trees at once, and what it emits comes of all of them. So it keeps a tree of its
+own for each batch, and tells the others that their tuples are processed when that one is complete.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import starmap
+from typing import TYPE_CHECKING, Any
+
+from penstock.flow.ledger import AckBook, Ledger, News
+from penstock.topology.bolts import BatchBolt
+from penstock.worker.arrival import Arrival
+from penstock.worker.batches import rows_of
+from penstock.worker.failures import USER_ERRORS, reason_of
+from penstock.worker.runners import BatchRunner, InputEdge, RecordRunner, Runner
+from penstock.worker.tracking import Tracking, root_of
+
+if TYPE_CHECKING:
+    from penstock.worker.tasks import RunningTask
+
+__all__ = ["TrackedBatchRunner", "TrackedRecordRunner", "tracked_runner_for"]
+
+LOST = "what came of it was lost on the way, or with a worker"
+
+
+def tracked_runner_for(task: RunningTask, inputs: dict[int, InputEdge], tracking: Tracking) -> Runner:
+    """The one for a bolt whose tuples are tracked."""
+    kind = TrackedBatchRunner if isinstance(task.logic, BatchBolt) else TrackedRecordRunner
+    return kind(task, inputs, tracking)
+
+
+class TrackedRecordRunner(RecordRunner):
+    """Calls `process` for each tuple, and says to which tree what it emits belongs."""
+
+    def __init__(self, task: RunningTask, inputs: dict[int, InputEdge], tracking: Tracking) -> None:
+        super().__init__(task, inputs)
+        self._tracking = tracking
+
+    def run(self, arrival: Arrival) -> None:
+        """See Runner."""
+        task, tracking, process = self._task, self._tracking, self._process
+        tuples = self._tuples_of(arrival)
+        remaining = iter(tuples)
+        key_of = self._inputs[arrival.edge].key_of if self._keyed else None
+        emit = task.outputs.emit_all if self._yields else task.outputs.emit
+        tup: Any = None
+        while True:
+            try:
+                for tup in remaining:
+                    tracking.suffix = (tup._root,)
+                    out = process(tup) if key_of is None else process(key_of(tup), tup)
+                    if out is not None:
+                        emit(out)
+                break
+            except USER_ERRORS as error:
+                task.fail(error, tup, tup._root)
+        tracking.leave()
+        if arrival.batch is None:
+            tracking.book.processed(map(root_of, tuples), arrival.frame)
+        else:
+            tracking.book.processed((arrival.root,), arrival.frame)
+
+    def _tuples_of(self, arrival: Arrival) -> Any:
+        if arrival.batch is None:
+            return arrival.tuples
+        make, suffix = self._inputs[arrival.edge].make, (arrival.root,)
+        return list(starmap(make, (row + suffix for row in rows_of(arrival.batch))))
+
+
+class TrackedBatchRunner(BatchRunner):
+    """Keeps a tree for each batch (a `penstock.worker.tracking.Keeper`)."""
+
+    def __init__(self, task: RunningTask, inputs: dict[int, InputEdge], tracking: Tracking) -> None:
+        super().__init__(task, inputs)
+        self.task = task.task
+        self._tracking = tracking
+        self._book: AckBook = tracking.book
+        self._ledger = Ledger(task.task)
+        self._given: dict[int, tuple[dict[int, int], int]] = {}
+        """By the root of our own tree: how many tuples of which trees went into it, and their frame's number."""
+
+    def run(self, arrival: Arrival) -> None:
+        """See Runner."""
+        counts = Counter(map(root_of, arrival.tuples)) if arrival.batch is None else {arrival.root: 1}
+        root = self._ledger.begin()
+        self._given[root] = (counts, arrival.frame)
+        self._tracking.suffix = (root,)
+        super().run(arrival)
+        self._tracking.leave()
+
+    def _failed(self, error: BaseException, culprit: Any) -> None:
+        super()._failed(error, culprit)
+        self._give_up(self._tracking.root, self._task.component, reason_of(error))
+
+    def hear_own(self, news: News | None) -> None:
+        """See Keeper."""
+        self._fail(news)
+        self._complete(self._ledger.hear_own(news.sums if news else ()))
+
+    def hear(self, news: News) -> None:
+        """See Keeper."""
+        self._fail(news)
+        self._complete(self._ledger.hear(news.sums))
+
+    def mark(self, epoch: int) -> None:
+        """A marker of this epoch follows all batches so far."""
+        self._ledger.mark(epoch)
+
+    def marker_passed(self, epoch: int) -> None:
+        """See Keeper."""
+        for root in self._ledger.passed(epoch):
+            self._give_up(root, self._task.component, LOST)
+
+    def _complete(self, roots: list[int]) -> None:
+        for root in roots:
+            self._book.processed_counts(*self._given.pop(root))
+
+    def _fail(self, news: News | None) -> None:
+        for tree in news.failed if news else ():
+            self._give_up(tree.root, tree.component, tree.reason)
+
+    def _give_up(self, root: int, component: str, reason: str) -> None:
+        self._ledger.give_up(root)
+        counts, _ = self._given.pop(root, ({}, 0))
+        for theirs in counts:
+            self._book.failed(theirs, component, reason)

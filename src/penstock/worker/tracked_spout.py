@@ -1,0 +1,184 @@
+"""A spout whose tuples are tracked: what fails is emitted again, and what fails again and again is given up.
+
+The spout keeps the trees of its own tuples (a `penstock.worker.tracking.Keeper`). It is over when all of them are done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.flow.ledger import FailedTree, Ledger, News
+from penstock.flow.pending import Kept, Pending
+from penstock.topology.emit import DEAD_LETTERS, Emit
+from penstock.topology.spouts import Spout
+from penstock.topology.tuples import Tuple
+from penstock.transport.values import encode_value
+from penstock.worker.failures import USER_ERRORS
+from penstock.worker.resume import SpoutProgress
+from penstock.worker.spout_task import SpoutTask
+from penstock.worker.tracked_runners import LOST
+from penstock.worker.tracking import Keeper, Tracking
+
+__all__ = ["GivenUpError", "TrackedSpoutTask"]
+
+_SINGLE = (tuple, Tuple, Emit, pa.RecordBatch, str, bytes, dict)  # the last three for `Outputs.emit` to refuse
+
+
+class GivenUpError(Exception):
+    """A tuple failed each time that it was tried. Reported, never raised."""
+
+
+class TrackedSpoutTask(SpoutTask):
+    """Runs one spout, and looks after what it has emitted until that is done."""
+
+    def __init__(self, *, max_pending: int, max_tries: int, **common: Any) -> None:
+        super().__init__(**common)
+        assert self.tracking is not None
+        self._tracked: Tracking = self.tracking
+        self._ledger = Ledger(self.task)
+        self._pending = Pending(most=max_pending, max_tries=max_tries)
+        self._replayable = isinstance(self.logic, Spout) and self.logic.is_replayable()
+        # Who gives ids and takes failures is told of them, and emits again whatever it wants to.
+        self._looks_after_itself = isinstance(self.logic, Spout) and type(self.logic).fail is not Spout.fail
+        self.replayed = 0
+        self.given_up = 0
+
+    @property
+    def keeper(self) -> Keeper:
+        """See SpoutTask: itself."""
+        return self
+
+    @property
+    def pending(self) -> int:
+        """How many of its tuples are not done."""
+        return len(self._pending)
+
+    def _emit_some(self, most_tuples: int) -> None:
+        self._emit_again(most_tuples)
+        room = self._pending.room
+        if room > 0 and not self.draining:
+            self._pending.begin_turn(self._position())
+            self._ask(min(room, most_tuples))
+        self._tracked.leave()
+
+    def _is_over(self) -> bool:
+        return self.draining and not self._pending
+
+    def _emit(self, out: Any) -> None:
+        for output in _each(out):
+            root = self._ledger.begin()
+            self._pending.keep(root, output)
+            self._send(root, output)
+
+    def _emit_again(self, most_tuples: int) -> None:
+        for _ in range(most_tuples):
+            kept = self._pending.take_again()
+            if kept is None:
+                return
+            root = self._ledger.begin()
+            self._pending.keep_again(root, kept)
+            self.replayed += 1
+            self._send(root, kept.output)
+
+    def _send(self, root: int, output: Any) -> None:
+        self._tracked.suffix = (root,)
+        try:
+            self.outputs.emit(output)
+        except USER_ERRORS as error:
+            self.fail(error, output, root)
+
+    # ---- what becomes of it
+
+    def hear_own(self, news: News | None) -> None:
+        """See Keeper."""
+        # Failures first: what was sent and processed within this worker has cancelled out, also if it failed. And what
+        # is done about them last: it may begin trees that these news do not know of.
+        failed = self._given_up(news.failed if news else ())
+        self._complete(self._ledger.hear_own(news.sums if news else ()))
+        self._fail_all(failed)
+
+    def hear(self, news: News) -> None:
+        """See Keeper."""
+        failed = self._given_up(news.failed)
+        self._complete(self._ledger.hear(news.sums))
+        self._fail_all(failed)
+
+    def begin_epoch(self, epoch: int) -> None:
+        """See SpoutTask."""
+        self._ledger.mark(epoch)
+        super().begin_epoch(epoch)
+
+    def marker_passed(self, epoch: int) -> None:
+        """See Keeper."""
+        for root in self._ledger.passed(epoch):
+            self._failed(FailedTree(root, "", LOST))
+
+    def _given_up(self, trees: Iterable[FailedTree]) -> list[FailedTree]:
+        return [tree for tree in trees if self._ledger.give_up(tree.root)]
+
+    def _complete(self, roots: list[int]) -> None:
+        for root in roots:
+            output = self._pending.done(root)
+            if isinstance(output, Emit) and output.id is not None:
+                self._tell(self.logic.ack, output.id)
+
+    def _fail_all(self, trees: Iterable[FailedTree]) -> None:
+        for tree in trees:
+            self._failed(tree)
+
+    def _failed(self, tree: FailedTree) -> None:
+        output = self._pending.output_of(tree.root)
+        if self._looks_after_itself and isinstance(output, Emit) and output.id is not None:
+            self._pending.done(tree.root)
+            self._tell(self.logic.fail, output.id)
+            return
+        hopeless = self._pending.failed(tree.root)
+        if hopeless is not None:
+            self._give_up(hopeless, tree)
+
+    def _give_up(self, kept: Kept, tree: FailedTree) -> None:
+        self.given_up += 1
+        where = f" at {tree.component!r}" if tree.component else ""
+        error = GivenUpError(f"given up after {kept.tries} tries, the last of which failed{where}: {tree.reason}")
+        self.failures.add(self.component, self.task, error, kept.output)
+        letter = isinstance(kept.output, Emit) and kept.output.stream == DEAD_LETTERS
+        if self.outputs.has_stream(DEAD_LETTERS) and not letter:
+            values = kept.output.values if isinstance(kept.output, Emit) else kept.output
+            self._pending.begin_turn(self._position())
+            self._emit(Emit(([*values], tree.component, tree.reason, kept.tries), stream=DEAD_LETTERS))
+            self._tracked.leave()
+            self.flush(self.clock.now_ns())
+
+    def _tell(self, method: Any, message_id: Any) -> None:
+        try:
+            method(message_id)
+        except USER_ERRORS as error:
+            self.fail(error, message_id)
+
+    # ---- where it is
+
+    def _position(self) -> bytes | None:
+        if not self._replayable:
+            return None
+        try:
+            return encode_value(self.logic.position())
+        except USER_ERRORS as error:
+            self.fail(error, None)
+            self._replayable = False
+            return None
+
+    def progress(self) -> SpoutProgress:
+        """See SpoutTask: what is not done counts as not emitted."""
+        position = None if self.ended else self._pending.oldest_position(self._position())
+        return SpoutProgress(task=self.task, position=position, ended=self.ended)
+
+
+def _each(out: Any) -> Iterator[Any]:
+    """The single outputs of what a spout gave."""
+    if isinstance(out, _SINGLE) or not isinstance(out, Iterable):
+        yield out
+    else:
+        yield from (one for one in out if one is not None)
