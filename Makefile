@@ -65,6 +65,10 @@ cluster: $(VENV)/.installed $(VENV)/.java ## the tests that need a standalone Sp
 storm: $(VENV)/.installed ## kill and stop processes at random instants, thousands of times, and check every record
 	$(BIN)/python -m pytest -m storm -s $(ARGS)
 
+.PHONY: fuzz
+fuzz: $(VENV)/.fuzzed ## fuzz all decoders of what comes from outside: make fuzz ARGS="--seconds 600 [--atheris] [target ...]"
+	$(BIN)/python -m tests.fuzz $(ARGS)
+
 .PHONY: sanitize
 sanitize: $(VENV)/.created ## the C++ explorer; stress and fuzz under TSan, then under ASan and UBSan
 	@for sanitizer in off thread address; do \
@@ -115,6 +119,11 @@ $(VENV)/.installed: $(VENV)/.created $(NATIVE_SOURCES)
 # Spark needs a Java of its own. The runtime alone will do.
 $(VENV)/.java: $(VENV)/.created
 	$(call need,java --add-modules=jdk.incubator.vector -version,openjdk-17-jre-headless,Java 17 or newer with all its modules)
+	@touch $@
+
+# Coverage-guided fuzzing is an option, taken where it installs: atheris has no wheel for some Pythons.
+$(VENV)/.fuzzed: $(VENV)/.installed
+	$(PIP) install --only-binary :all: atheris || echo "==> atheris does not install here: fuzz without --atheris"
 	@touch $@
 
 # The peers are taken where they install: the benchmark leaves out the columns of those that are not there.

@@ -248,8 +248,9 @@ class ControlServer(Asker):
         stamp = self._numbering(connection).stamp(message)
         try:
             self._router.send_multipart([connection, stamp, encode(message)], zmq.NOBLOCK)
-        except zmq.ZMQError as error:
-            # It is gone, or does not keep up. If it lives, it will miss this number, and leave.
+        except (zmq.ZMQError, OverflowError) as error:
+            # It is gone, or does not keep up; or workers have reported counts whose sum is too large to be true, and to
+            # be sent. If it lives, it will miss this number, and leave.
             log.debug("%s did not reach %s: %s", type(message).__name__, connection.hex(), error)
 
     def _ask_host(self, instruction: StartWorker | StopWorker) -> None:

@@ -60,6 +60,8 @@ class _Refusal(msgspec.Struct, frozen=True, tag=True, array_like=True):
 _decode_hello = msgspec.msgpack.Decoder(_Hello).decode
 _decode_answer: msgspec.msgpack.Decoder[_Welcome | _Refusal] = msgspec.msgpack.Decoder(_Welcome | _Refusal)
 _encode = msgspec.msgpack.Encoder().encode
+# What decoding may raise: a tag that is no text, and nesting without end, are not DecodeErrors.
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 class Admission:
@@ -106,7 +108,7 @@ class Admission:
             os.set_inheritable(fds[0], False)
             connection.settimeout(None)
             return cls(address, connection, fds[0], answer)
-        except (OSError, msgspec.DecodeError) as error:
+        except (OSError, *_UNREADABLE) as error:
             _close_all(connection, fds)
             message = (
                 f"no ring can be reached at {address!r} ({error}): its reader is gone, or runs on another host or in "
@@ -274,7 +276,7 @@ class Door:
             return _Refusal(f"the ring belongs to user {os.geteuid()}, and the caller is user {uid}"), None
         try:
             hello = _decode_hello(data)
-        except msgspec.DecodeError as error:
+        except _UNREADABLE as error:
             return _Refusal(f"unknown greeting: {error}"), None
         if hello.protocol != _PROTOCOL:
             return _Refusal(f"protocol wanted={_PROTOCOL} got={hello.protocol}: different versions of Penstock"), None

@@ -1,0 +1,168 @@
+"""Real messages, made by the code that makes them in a run: what fuzzing starts from."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import uuid
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from penstock._native import Histogram
+from penstock.control.codec import encode
+from penstock.control.metrics import PairCounts, TaskCounts
+from penstock.control.protocol import (
+    Admit,
+    AskMetrics,
+    AskStatus,
+    AskStop,
+    Begin,
+    Collected,
+    Deploy,
+    Done,
+    Ended,
+    Fatal,
+    Heartbeat,
+    Left,
+    MetricsAnswer,
+    NotNow,
+    Peer,
+    PeerChanged,
+    Pulse,
+    Ready,
+    Refuse,
+    Report,
+    StatusAnswer,
+    Stop,
+    TaskFailure,
+)
+from penstock.plan.assignment import Assignment
+from penstock.transport.frames import FrameKind, pack_header
+from penstock.transport.ring import Route
+from penstock.transport.values import encode_rows
+from penstock.worker.batches import batch_to_payload, to_batch
+from tests.control.stage import EDGES, TASKS, Stage, register
+from tests.security.frames import real_frames
+
+VALUES: list[Any] = [
+    None,
+    True,
+    -1,
+    2**63,
+    2**70,
+    2.5,
+    "blue",
+    "grün" * 20,
+    b"\0\1\2",
+    bytearray(b"abc"),
+    [1, [2, ["three"]]],
+    (1, (2.5, "x")),
+    {"a": 1, "b": {"c": None}},
+    {(1, 2): "pair", 3: "plain"},
+    {"seen", 3},
+    frozenset({1, (2, 3)}),
+    1 + 2j,
+    decimal.Decimal("0.10"),
+    uuid.UUID(int=5),
+    dt.date(2024, 2, 29),
+    dt.time(12, 30, 15, 5),
+    dt.datetime(2024, 2, 29, 12, tzinfo=dt.UTC),
+    dt.timedelta(days=-1, seconds=5),
+]
+
+
+def headers() -> list[bytes]:
+    return [pack_header(Route(target=1, source=0, stream=0, assignment=1, flags=kind)) for kind in FrameKind]
+
+
+def rows() -> list[bytes]:
+    return [encode_rows([(value,)]) for value in VALUES] + [encode_rows([tuple(VALUES), tuple(VALUES)])]
+
+
+def batches() -> list[bytes]:
+    tables = [
+        to_batch([("blue", 1), ("red", None)], ("word", "count")),
+        to_batch([([1, 2], {"x": 1.5}), ([], None)], ("list", "struct")),
+        pa.RecordBatch.from_arrays([pa.array(["a", "b", "a"]).dictionary_encode()], names=["word"]),
+        pa.RecordBatch.from_arrays([pa.array([b"x", b"yy"], pa.large_binary()), pa.array([True, None])], names="ab"),
+        pa.RecordBatch.from_arrays(
+            [pa.array([dt.datetime(2024, 1, 1, tzinfo=dt.UTC), None]), pa.nulls(2)], names=["at", "null"]
+        ),
+    ]
+    return [batch_to_payload(table, 1, 2) for table in tables]
+
+
+def frames() -> list[bytes]:
+    """What workers send each other, but for batches: a byte for the kind, and the payload."""
+    return [bytes([kind]) + payload for kind, payload in real_frames(VALUES)]
+
+
+def greetings() -> list[bytes]:
+    """At a ring's door."""
+    return [msgspec.msgpack.encode(["_Hello", 1, *known]) for known in ((None, None), (3, 2**60))]
+
+
+def histograms() -> list[bytes]:
+    empty, spread = Histogram(), Histogram()
+    for value in (100, 5000, 10**9):
+        spread.record(value)
+    return [empty.to_bytes(), spread.to_bytes()]
+
+
+def to_controller() -> list[bytes]:
+    _, spread = histograms()
+    report = Report(
+        at_ns=10**9,
+        tasks=tuple(TaskCounts(task=task, processed=10, emitted=20, busy_ns=5) for task in range(4)),
+        pairs=(PairCounts(edge=0, source=0, target=1, tuples=10, bytes=100),),
+        lost=1,
+        latency={"count": spread},
+        hops={1: spread},
+    )
+    failure = TaskFailure(component="split", task=1, kind="ValueError", message="x", traceback="Traceback …", count=3)
+    said = (
+        register(0),
+        Heartbeat(),
+        Ready(assignment=1),
+        report,
+        failure,
+        Collected(component="totals", count=1, rows=encode_rows([("blue", 3)])),
+        Ended(),
+        Fatal(traceback="Traceback …"),
+        Left(reason="told to"),
+        AskStatus(),
+        AskMetrics(),
+        AskStop(),
+    )
+    return [encode(message) for message in said]
+
+
+def to_worker() -> list[bytes]:
+    peer = Peer(worker=1, generation=1, node="a", ring_address="penstock-ring-0", link_endpoint="tcp://127.0.0.1:1")
+    deploy = Deploy(
+        topology=b"blob",
+        tasks=TASKS,
+        edges=EDGES,
+        assignment=Assignment(number=1, worker_of={0: 0, 1: 1, 2: 0, 3: 1}),
+        peers=(peer,),
+        ended_tasks=(1,),
+    )
+    said = (Admit(generation=1), Refuse(reason="no"), deploy, PeerChanged(peer=peer), Begin(), Stop(), Pulse())
+    return [encode(message) for message in said]
+
+
+def answers() -> list[bytes]:
+    stage = Stage()
+    stage.runs()
+    metrics = stage.controller.metrics(stage.now_s)
+    return [
+        encode(message)
+        for message in (
+            StatusAnswer(status=stage.status()),
+            MetricsAnswer(metrics=metrics),
+            Done(),
+            NotNow(reason="no"),
+        )
+    ]

@@ -1,0 +1,102 @@
+"""What is fuzzed: every decoder of what comes from a socket or a ring, with the errors that it documents."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from penstock._native import Histogram
+from penstock.control.codec import decode_answer, decode_from_controller, decode_to_controller, encode
+from penstock.errors import ProtocolError
+from penstock.testing import CapturedSink, FedSpout, LocalCluster
+from penstock.testing.memory import MemoryRecord
+from penstock.topology.topology import Topology
+from penstock.transport import door
+from penstock.transport.frames import FrameKind, pack_header, unpack_header
+from penstock.transport.ring import Route
+from penstock.transport.values import UNREADABLE, decode_rows
+from penstock.worker.batches import batch_from_payload, rows_of
+from tests.control.stage import Stage
+from tests.fuzz import corpus
+
+__all__ = ["TARGETS", "Target"]
+
+
+class Target(NamedTuple):
+    """A decoder, what it may raise, and what to start from."""
+
+    decode: Callable[[bytes], object]
+    errors: tuple[type[BaseException], ...]
+    corpus: Callable[[], list[bytes]]
+
+    def check(self, data: bytes) -> None:
+        """Raises what the decoder must not."""
+        with contextlib.suppress(*self.errors):
+            self.decode(data)
+
+
+def _header(data: bytes) -> None:
+    assert pack_header(unpack_header(data)) == data
+
+
+def _rows(data: bytes) -> None:
+    for row in decode_rows(data):
+        repr(row)  # touches everything
+
+
+def _batch(data: bytes) -> None:
+    batch = batch_from_payload(data)[0]
+    # A right batch may hold what Python has no value for; to reach outside of its memory would be a crash.
+    with contextlib.suppress(ValueError, OverflowError, KeyError, TypeError, pa.ArrowException):
+        for row in rows_of(batch):
+            repr(row)
+
+
+def _histogram(data: bytes) -> None:
+    histogram = Histogram.from_bytes(data)
+    histogram.merge(Histogram.from_bytes(histogram.to_bytes()))
+    histogram.buckets()
+
+
+def _frame(data: bytes) -> None:
+    """A worker takes any payload of a peer, and goes on. Record batches have a target of their own."""
+    if not data or data[0] == FrameKind.BATCH:
+        return
+    topo = Topology("fuzzed")
+    topo.bolt("sink", CapturedSink(), topo.spout("values", FedSpout(fields=("value", "number"))).shuffle())
+    with LocalCluster(topo, worker_of={0: 0, 1: 1}) as cluster:
+        route = Route(target=1, source=0, stream=0, assignment=1, flags=data[0])
+        cluster._inboxes[1].put(MemoryRecord(route, data[1:]))
+        cluster.settle()
+
+
+def _to_controller(data: bytes) -> None:
+    message = decode_to_controller(data)
+    assert decode_to_controller(encode(message)) == message or "nan" in repr(message)
+
+
+def _controller(data: bytes) -> None:
+    """A controller takes any message of a worker of its run, and can be asked afterwards."""
+    message = decode_to_controller(data)
+    stage = Stage()
+    first, *_ = stage.runs()
+    stage.says(first, message)
+    stage.status()
+    encode(stage.controller.metrics(stage.now_s))  # type: ignore[arg-type]
+
+
+TARGETS = {
+    "header": Target(_header, (ValueError,), corpus.headers),
+    "rows": Target(_rows, UNREADABLE, corpus.rows),
+    "batch": Target(_batch, (ValueError,), corpus.batches),
+    "greeting": Target(door._decode_hello, door._UNREADABLE, corpus.greetings),
+    "histogram": Target(_histogram, (ValueError,), corpus.histograms),
+    "frame": Target(_frame, (), corpus.frames),
+    "to-controller": Target(_to_controller, (ProtocolError,), corpus.to_controller),
+    "to-worker": Target(decode_from_controller, (ProtocolError,), corpus.to_worker),
+    "answer": Target(decode_answer, (ProtocolError,), corpus.answers),
+    "controller": Target(_controller, (ProtocolError,), corpus.to_controller),
+}
