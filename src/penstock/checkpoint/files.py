@@ -1,0 +1,166 @@
+"""A folder in which a file is there whole or not at all, on any filesystem that pyarrow has.
+
+How a file gets into its place depends on what the filesystem offers:
+
+- On a disk of this machine (or one that it mounts): written under another name, flushed to the disk, renamed.
+- On an object store: in one go, because there an object appears when its upload is complete.
+- On any other: written under another name and moved; in one go if it cannot move.
+
+Where a put in one go can be torn after all, checksums tell: `penstock.checkpoint.manifest` and `PartRef` have them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+
+from pyarrow import fs
+
+from penstock.checkpoint.location import Location
+from penstock.errors import CheckpointError
+
+__all__ = ["WRITING", "Files"]
+
+WRITING = ".writing"
+"""How the name of a file ends that is not in its place yet."""
+
+_OBJECT_STORES = frozenset({"s3", "gcs", "abfs"})
+
+
+class Files:
+    """The files below a location. Every failure is a CheckpointError that names the file and what was tried."""
+
+    def __init__(self, location: Location) -> None:
+        self._filesystem = location.filesystem
+        self._root = location.root
+        self._shown = location.shown
+        kind = self._filesystem.type_name
+        self._is_local = kind == "local"
+        self._has_folders = kind not in _OBJECT_STORES
+        self._can_move = kind not in _OBJECT_STORES
+
+    def create_folder(self, folder: str) -> None:
+        """Makes a folder and those above it, where there are folders."""
+        if self._has_folders:
+            with self._failing("create folder", folder):
+                self._filesystem.create_dir(self._place(folder), recursive=True)
+
+    def put(self, path: str, payload: bytes) -> None:
+        """Puts a file into its place, over one that is there."""
+        with self._failing("write", path):
+            if self._is_local:
+                self._put_on_disk(Path(self._place(path)), payload)
+            elif self._can_move:
+                self._put_and_move(self._place(path), payload)
+            else:
+                self._write(self._place(path), payload)
+
+    def read(self, path: str) -> bytes | None:
+        """All of a file; None if it is not there."""
+        with self._failing("read", path):
+            try:
+                with self._filesystem.open_input_stream(self._place(path), compression=None) as stream:
+                    content: bytes = stream.read()
+                    return content
+            except FileNotFoundError:
+                return None
+
+    def sizes(self, folder: str) -> dict[str, int]:
+        """The files in a folder, by name, and how large each is; none if there is no such folder."""
+        with self._failing("list", folder):
+            selector = fs.FileSelector(self._place(folder), allow_not_found=True)
+            found = self._filesystem.get_file_info(selector)
+            return {info.base_name: info.size for info in found if info.type == fs.FileType.File}
+
+    def delete(self, path: str) -> None:
+        """Deletes a file, if it is there."""
+        with self._failing("delete", path), contextlib.suppress(FileNotFoundError):
+            self._filesystem.delete_file(self._place(path))
+
+    def shown(self, path: str) -> str:
+        """The name of a file, for messages."""
+        return f"{self._shown}/{path}" if path else self._shown
+
+    def _place(self, path: str) -> str:
+        return f"{self._root}/{path}" if path else self._root or "/"
+
+    def _put_on_disk(self, final: Path, payload: bytes) -> None:
+        temporary = Path(_temporary(str(final)))
+        try:
+            with temporary.open("wb") as file:
+                file.write(payload)
+                file.flush()
+                # Before the rename: after a loss of power a name must not lead to a file without its content.
+                os.fsync(file.fileno())
+            temporary.replace(final)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
+            raise
+        _flush_folder(final.parent)
+
+    def _put_and_move(self, final: str, payload: bytes) -> None:
+        temporary = _temporary(final)
+        try:
+            self._write(temporary, payload)
+            self._move_over(temporary, final)
+        except NotImplementedError:
+            self._can_move = False
+        except BaseException:
+            self._forget(temporary)
+            raise
+        else:
+            return
+        self._forget(temporary)
+        self._write(final, payload)
+
+    def _move_over(self, temporary: str, final: str) -> None:
+        try:
+            self._filesystem.move(temporary, final)
+        except NotImplementedError:
+            raise
+        except OSError:
+            # Some do not move onto a file that is there (HDFS). For a moment there is none, then.
+            if self._filesystem.get_file_info(final).type != fs.FileType.File:
+                raise
+            self._filesystem.delete_file(final)
+            self._filesystem.move(temporary, final)
+
+    def _write(self, place: str, payload: bytes) -> None:
+        with self._filesystem.open_output_stream(place, compression=None) as stream:
+            stream.write(payload)
+
+    def _forget(self, temporary: str) -> None:
+        with contextlib.suppress(Exception):  # what cannot be deleted now is found by the next cleaning
+            self._filesystem.delete_file(temporary)
+
+    @contextlib.contextmanager
+    def _failing(self, doing: str, path: str) -> Iterator[None]:
+        try:
+            yield
+        except CheckpointError:
+            raise
+        except Exception as error:  # filesystems written in Python raise whatever they like
+            message = f"checkpoint: cannot {doing} {self.shown(path)}: {type(error).__name__}: {error}"
+            raise CheckpointError(message) from error
+
+
+def _flush_folder(folder: Path) -> None:
+    """Makes a rename in it last."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # a filesystem that has no such thing
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def _temporary(final: str) -> str:
+    """A name beside `final` that no other process has thought of."""
+    return f"{final}.{secrets.token_hex(4)}{WRITING}"

@@ -1,0 +1,269 @@
+"""Where checkpoints are kept: below one URL, a lease, manifests, and the parts that they refer to.
+
+    lease.json                                      whose it is
+    manifests/000000000007.json                     epoch 7 is committed
+    parts/000000000007-000003-9f86d081884c7d65.part what task 3 had to save in it
+
+The driver claims the store, commits and cleans. Workers write and read parts, each through a store of its own. A store
+remembers nothing but its place, so threads may share one.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
+
+import xxhash
+
+from penstock.checkpoint.claims import Claims
+from penstock.checkpoint.files import WRITING, Files
+from penstock.checkpoint.location import Location, locate
+from penstock.checkpoint.manifest import Manifest, PartRef, TornManifestError, decode_manifest, encode_manifest
+from penstock.checkpoint.names import (
+    MANIFESTS,
+    PARTS,
+    ROOT,
+    epoch_of_manifest,
+    epoch_of_part,
+    is_litter,
+    manifest_path,
+    part_path,
+    probe_name,
+)
+from penstock.errors import CheckpointError
+
+__all__ = ["CheckpointStore"]
+
+log = logging.getLogger(__name__)
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+class CheckpointStore:
+    """The checkpoints below one URL.
+
+    Args:
+        location: where; `open` takes a URL.
+        stale_after_s: how long after its last renewal a run counts as gone.
+        now: the time. That of different drivers is compared, so their clocks have to agree within seconds.
+    """
+
+    def __init__(
+        self, location: Location, *, stale_after_s: float = 30.0, now: Callable[[], datetime] = _utc_now
+    ) -> None:
+        self.url = location.url
+        """Leads here from any process, whatever its working directory is. May hold a password."""
+        self._shown = location.shown
+        self._files = Files(location)
+        self._claims = Claims(self._files, stale_after_s=stale_after_s, now=now)
+
+    @classmethod
+    def open(cls, url: str | os.PathLike[str], *, stale_after_s: float = 30.0) -> CheckpointStore:
+        """The store at a URL of any filesystem that pyarrow knows, or at a path. Nothing is written or read yet.
+
+        Raises:
+            CheckpointError: no filesystem is known for the URL.
+        """
+        return cls(locate(url), stale_after_s=stale_after_s)
+
+    def probe(self) -> None:
+        """Finds out by trying whether files can be written, listed, read and deleted.
+
+        Raises:
+            CheckpointError: they cannot.
+        """
+        name, content = probe_name(), b"written to find out whether it can be"
+        self._files.create_folder(ROOT)
+        self._files.put(name, content)
+        try:
+            found, size = self._files.read(name), self._files.sizes(ROOT).get(name)
+        finally:
+            self._files.delete(name)
+        if found != content or size != len(content):
+            got = "nothing" if found is None else f"{len(found)} bytes, listed as {size}"
+            message = (
+                f"checkpoint {self._shown}: wanted to read what was just written ({len(content)} bytes), got {got}"
+            )
+            raise CheckpointError(message)
+
+    # Whose it is.
+
+    def claim(self, run: str) -> None:
+        """Takes the store for a run, and makes its folders. May be called again by the same run.
+
+        Raises:
+            CheckpointError: another run has it, and is not known to be gone.
+        """
+        self._files.create_folder(MANIFESTS)
+        self._files.create_folder(PARTS)
+        self._claims.take(run)
+        for name in self._files.sizes(ROOT):
+            if is_litter(name):
+                self._files.delete(name)
+
+    def renew(self, run: str) -> None:
+        """Says that the run still lives. `commit` does it too; call it when there was no commit for long.
+
+        Raises:
+            CheckpointError: the store is not the run's any more.
+        """
+        self._claims.require(run)
+        self._claims.write(run)
+
+    def release(self, run: str) -> None:
+        """Gives the store back, if it is the run's: another run may have it at once."""
+        self._claims.give_back(run)
+
+    def join(self, run: str) -> None:
+        """Makes sure, in a worker, that this is the place that the run's driver has claimed.
+
+        A path that is not shared between nodes looks right on each of them: the driver would commit epochs whose parts
+        lie on disks of others.
+
+        Raises:
+            CheckpointError: it is not.
+        """
+        self._claims.require(run)
+
+    # Parts.
+
+    def write_part(self, *, epoch: int, task: int, payload: bytes) -> PartRef:
+        """Saves a part of a task's state. Each call makes a file of its own, so a retry harms nothing.
+
+        Raises:
+            CheckpointError: it could not be written.
+        """
+        path = part_path(epoch, task)
+        self._files.put(path, payload)
+        return PartRef(path=path, size_bytes=len(payload), checksum=xxhash.xxh3_64_hexdigest(payload))
+
+    def read_part(self, ref: PartRef) -> bytes:
+        """What was saved.
+
+        Raises:
+            CheckpointError: it is not there, or not what was written.
+        """
+        payload = self._files.read(ref.path)
+        wanted = f"{ref.size_bytes} bytes with checksum {ref.checksum}"
+        if payload is None:
+            message = f"checkpoint: wanted {wanted} in {self._files.shown(ref.path)}, got no such file"
+            raise CheckpointError(message)
+        checksum = xxhash.xxh3_64_hexdigest(payload)
+        if (len(payload), checksum) != (ref.size_bytes, ref.checksum):
+            got = f"{len(payload)} bytes with checksum {checksum}"
+            message = f"checkpoint: wanted {wanted} in {self._files.shown(ref.path)}, got {got}"
+            raise CheckpointError(message)
+        return payload
+
+    # Epochs.
+
+    def commit(self, manifest: Manifest) -> None:
+        """Makes an epoch the one to go on from: all at once, and for all who look from then on.
+
+        If this raises, the epoch may have been committed all the same; `latest` tells.
+
+        Raises:
+            CheckpointError: the store is not the run's any more, or the manifest could not be written.
+        """
+        self._claims.require(manifest.run)
+        self._files.put(manifest_path(manifest.epoch), encode_manifest(manifest))
+        self._claims.write(manifest.run)
+
+    def latest(self) -> Manifest | None:
+        """The newest committed epoch that can be gone on from; None if none was ever committed.
+
+        Half a manifest, and one whose parts are not all there, are passed over with a warning.
+
+        Raises:
+            CheckpointError: epochs were committed, but none can be gone on from; or it cannot be found out.
+        """
+        names = self._files.sizes(MANIFESTS)
+        for name in names:
+            if epoch_of_manifest(name) is None:
+                log.warning("%s is none of ours: passed over", self._files.shown(f"{MANIFESTS}/{name}"))
+        whole = [*self._whole_manifests(names)]
+        usable = next(self._usable(whole), None)
+        if whole and usable is None:
+            message = (
+                f"checkpoint {self._shown}: wanted a committed epoch with all its parts, got {len(whole)} (the newest "
+                f"is {whole[0].epoch}) that all lack some. To begin anew, give another URL or empty this one"
+            )
+            raise CheckpointError(message)
+        return usable
+
+    def clean(self, *, keep: int = 2, abandoned_before: int | None = None) -> int:
+        """Deletes what is not needed to go on from one of the newest epochs. Returns how many files that were.
+
+        Parts of epochs after the newest committed one stay, because they may be being written just now.
+
+        Args:
+            keep: how many of the newest epochs stay.
+            abandoned_before: no epoch before this one will be committed any more, so their parts need not stay either.
+
+        Raises:
+            CheckpointError: something could not be deleted.
+        """
+        if keep < 1:
+            message = f"keep: wanted at least 1 epoch, got {keep}"
+            raise ValueError(message)
+        manifests = self._files.sizes(MANIFESTS)
+        kept = [
+            manifest for manifest, _ in zip(self._usable(self._whole_manifests(manifests)), range(keep), strict=False)
+        ]
+        # Everything before this epoch is either kept or waste; nobody is at work on it.
+        settled = kept[0].epoch + 1 if kept else 0
+        settled = max(settled, abandoned_before or 0)
+        needed = {part.path for manifest in kept for part in manifest.parts()}
+        needed |= {manifest_path(manifest.epoch) for manifest in kept}
+        # Manifests first: there must be none that refers to what is not there.
+        waste = [*_before(settled, MANIFESTS, manifests, epoch_of_manifest)]
+        waste += _before(settled, PARTS, self._files.sizes(PARTS), epoch_of_part)
+        unneeded = [path for path in waste if path not in needed]
+        for path in unneeded:
+            self._files.delete(path)
+        return len(unneeded)
+
+    def _whole_manifests(self, names: Iterable[str]) -> Iterator[Manifest]:
+        """Those that can be read, the newest first."""
+        epochs = (epoch_of_manifest(name) for name in names if not name.endswith(WRITING))
+        for epoch in sorted((epoch for epoch in epochs if epoch is not None), reverse=True):
+            path = manifest_path(epoch)
+            payload = self._files.read(path)
+            if payload is None:  # cleaned since it was listed
+                continue
+            try:
+                yield decode_manifest(payload)
+            except TornManifestError as error:
+                log.warning("%s is no manifest, or not all of one: passed over (%s)", self._files.shown(path), error)
+            except CheckpointError as error:
+                message = f"{self._files.shown(path)}: {error}"
+                raise CheckpointError(message) from error
+
+    def _usable(self, manifests: Iterable[Manifest]) -> Iterator[Manifest]:
+        """Those whose parts are all there."""
+        sizes: dict[str, int] | None = None
+        for manifest in manifests:
+            if sizes is None:
+                sizes = {f"{PARTS}/{name}": size for name, size in self._files.sizes(PARTS).items()}
+            lacking = [part for part in manifest.parts() if sizes.get(part.path) != part.size_bytes]
+            if lacking:
+                log.warning(
+                    "checkpoint %s: epoch %d is passed over: %d of its parts are not there, or not whole: %s",
+                    self._shown,
+                    manifest.epoch,
+                    len(lacking),
+                    ", ".join(part.path for part in lacking[:3]) + (", …" if len(lacking) > 3 else ""),
+                )
+                continue
+            yield manifest
+
+
+def _before(epoch: int, folder: str, names: Iterable[str], epoch_of: Callable[[str], int | None]) -> Iterator[str]:
+    for name in names:
+        found = epoch_of(name)
+        if found is not None and found < epoch:
+            yield f"{folder}/{name}"

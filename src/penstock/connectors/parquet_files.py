@@ -1,0 +1,265 @@
+"""Writing Parquet files.
+
+>>> import tempfile
+>>> from penstock.topology.tuples import tuple_class
+>>> folder = Path(tempfile.mkdtemp())
+>>> sink = ParquetFiles(folder)
+>>> sink.open(TaskContext(topology="wordcount", component="totals"))
+>>> sink.process(tuple_class("count", "default", ("word", "count"))("blue", 3))
+>>> sink.close()
+>>> pq.read_table(folder).to_pylist()
+[{'word': 'blue', 'count': 3}]
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import itertools
+import os
+import re
+import secrets
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import fs
+
+from penstock.errors import RunError
+from penstock.topology.context import TaskContext
+from penstock.topology.transactional import TransactionalSink
+from penstock.topology.tuples import Tuple
+
+__all__ = ["ParquetFiles"]
+
+# How many rows wait until they are written as a group: enough for columns to compress, few enough to hold in memory.
+_ROWS_PER_GROUP = 1 << 16
+
+# Readers of folders of Parquet files (Spark, Arrow, Hive) pass over names that begin so.
+_HIDDEN = "."
+
+
+class ParquetFiles(TransactionalSink):
+    """Writes the tuples that it is given to Parquet files in a folder, a column for each field.
+
+    With ``delivery="exactly_once"`` each task adds a file per epoch, and every tuple is in the files once, whatever
+    dies. In any other mode a file appears when it has `rows_per_file` rows and when the task ends; the rows of a file
+    that has not appeared yet are lost with their worker.
+
+    Args:
+        path: a folder, or a URL of one on any filesystem that pyarrow knows. All workers have to reach the same one.
+        schema: the types of the columns. Without it they are guessed from the first rows of each task, which is no good
+            where a column may be empty at first, or whole numbers may be followed by others.
+        rows_per_file: how many rows a file has at most.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], *, schema: pa.Schema | None = None, rows_per_file: int = 1_000_000
+    ) -> None:
+        given = os.fspath(path)
+        # Absolute, because a worker has another working directory.
+        self.path = given if "://" in given else str(Path(given).expanduser().absolute())
+        self.schema = schema
+        self.rows_per_file = rows_per_file
+
+    def problems(self, tasks: int, fields: tuple[str, ...]) -> Iterator[str]:  # noqa: ARG002
+        """Whether there can be such a folder, and such files."""
+        rows: Any = self.rows_per_file
+        if not isinstance(rows, int) or isinstance(rows, bool) or rows < 1:
+            yield f"ParquetFiles: rows_per_file: wanted a whole number above 0, got {rows!r}"
+        if self.schema is not None and not isinstance(self.schema, pa.Schema):
+            yield f"ParquetFiles: schema: wanted a pyarrow.Schema, got {self.schema!r}"
+        try:
+            _filesystem(self.path)
+        except Exception as error:  # whatever a driver of a filesystem may raise
+            got = f"{_without_secrets(self.path)!r}: {type(error).__name__}"
+            yield f"ParquetFiles: path: wanted a folder or a URL that pyarrow knows, got {got}"
+
+    def open(self, context: TaskContext) -> None:
+        """Makes the folder, if there is none."""
+        self._filesystem, self._folder = _filesystem(self.path)
+        self._filesystem.create_dir(self._folder, recursive=True)
+        self._index, self._count, self._log = context.index, context.count, context.logger
+        self._sink = f"{context.topology}.{context.component}"  # names have no dots, so it is the only one of this name
+        # No two processes may write the same file: a worker that was given up may still be at it.
+        self._attempt = secrets.token_hex(8)
+        self._number = 0
+        self._fields: tuple[str, ...] | None = None if self.schema is None else tuple(self.schema.names)
+        self._columns = self.schema
+        self._rows: list[tuple[Any, ...]] = []
+        self._writer: pq.ParquetWriter | None = None
+        self._rows_in_file = 0
+        self._files: list[str] = []  # written since the last token; the last one may be open
+
+    def process(self, tup: Tuple) -> None:
+        """Keeps it for the next group of rows."""
+        if tup.fields != self._fields:
+            self._take_fields(tup.fields)
+        self._rows.append(tuple(tup))
+        rows = len(self._rows)
+        if self._rows_in_file + rows >= self.rows_per_file:
+            self._end_file()
+            self._commit_by_itself()
+        elif rows >= _ROWS_PER_GROUP:
+            self._write_group()
+
+    def prepare(self) -> list[str] | None:
+        """Completes the file that it is writing. The token is the names of the files since the last one."""
+        self._end_file()
+        files, self._files = self._files, []
+        return files or None
+
+    def commit(self, token: Sequence[str]) -> None:
+        """Gives the files the names under which readers see them."""
+        for name in token:
+            if not self._show(name):
+                message = f"sink {self._sink!r}: wanted {self._place(name)}, or {_HIDDEN}{name} to rename, got neither"
+                raise RunError(message)
+        self._flush(self._folder)
+
+    def recover(self, tokens: Sequence[Any]) -> None:
+        """Commits, and deletes the hidden files that this task, or one whose place it takes, has left."""
+        for name in itertools.chain.from_iterable(tokens):
+            if not self._show(name):
+                # Most likely it was seen before the failure, and a reader has taken it away.
+                self._log.warning("%s was committed or is now, but is not there any more", self._place(name))
+        self._flush(self._folder)
+        self._discard()
+        own = re.compile(rf"{re.escape(f'{_HIDDEN}part-{self._sink}')}-(\d+)-[0-9a-f]+-\d+\.parquet")
+        for info in self._filesystem.get_file_info(fs.FileSelector(self._folder)):
+            found = own.fullmatch(info.base_name)
+            if found and int(found[1]) % self._count == self._index:
+                self._delete(info.base_name)
+
+    def close(self) -> None:
+        """Commits by itself, if nobody else does; else deletes what will come again."""
+        try:
+            super().close()
+        finally:
+            self._discard()
+
+    def _show(self, name: str) -> bool:
+        """Makes a file visible that may be so already. Returns whether it is there."""
+        hidden, final = self._place(_HIDDEN + name), self._place(name)
+        try:
+            self._filesystem.move(hidden, final)
+        except OSError as error:
+            if self._is_there(final):
+                return True
+            if self._is_there(hidden):
+                message = f"sink {self._sink!r}: cannot rename {hidden} to {final}: {error}"
+                raise RunError(message) from error
+            return False
+        return True
+
+    def _take_fields(self, fields: tuple[str, ...]) -> None:
+        if self._fields is not None:
+            message = f"sink {self._sink!r}: wanted fields {self._fields}, which are its columns, got {fields}"
+            raise RunError(message)
+        self._fields = fields
+
+    def _write_group(self) -> None:
+        rows, self._rows = self._rows, []
+        assert self._fields is not None
+        table = self._table(rows, self._fields)
+        with self._ending_the_run():
+            if self._writer is None:
+                self._files.append(self._next_name())
+                place = self._place(_HIDDEN + self._files[-1])
+                self._writer = pq.ParquetWriter(place, table.schema, filesystem=self._filesystem)
+            self._writer.write_table(table)
+        self._rows_in_file += len(rows)
+
+    def _next_name(self) -> str:
+        self._number += 1
+        return f"part-{self._sink}-{self._index:05d}-{self._attempt}-{self._number:05d}.parquet"
+
+    def _table(self, rows: list[tuple[Any, ...]], fields: tuple[str, ...]) -> pa.Table:
+        columns = []
+        for position, (field, values) in enumerate(zip(fields, zip(*rows, strict=True), strict=True)):
+            kind = None if self._columns is None else self._columns.field(position).type
+            try:
+                columns.append(pa.array(values, type=kind))
+            except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+                wanted = "values of one type" if kind is None else f"values of type {kind}"
+                hint = "" if self.schema else "; the types were guessed from the first rows, give it a schema"
+                message = f"sink {self._sink!r}: column {field!r}: wanted {wanted}, got others: {error}{hint}"
+                raise RunError(message) from error
+        table = pa.table(columns, schema=self._columns) if self._columns else pa.table(columns, names=list(fields))
+        self._columns = table.schema
+        return table
+
+    def _end_file(self) -> None:
+        if self._rows:
+            self._write_group()
+        if self._writer is None:
+            return
+        with self._ending_the_run():
+            self._writer.close()
+            self._flush(self._place(_HIDDEN + self._files[-1]))
+            self._flush(self._folder)
+        self._writer = None
+        self._rows_in_file = 0
+
+    @contextlib.contextmanager
+    def _ending_the_run(self) -> Iterator[None]:
+        """Rows of many tuples are written at once. An error that failed only the last of them would lose the others."""
+        try:
+            yield
+        except OSError as error:
+            message = f"sink {self._sink!r}: cannot write {self._place(_HIDDEN + self._files[-1])}: {error}"
+            with contextlib.suppress(OSError):
+                self._discard()  # or else it might still be committed, when the run ends
+            raise RunError(message) from error
+
+    def _discard(self) -> None:
+        """As if nothing had come since the last token."""
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            with contextlib.suppress(OSError):  # a full disk is no reason not to forget what is on it
+                writer.close()
+        self._rows = []
+        self._rows_in_file = 0
+        while self._files:
+            self._delete(_HIDDEN + self._files.pop())
+
+    def _place(self, name: str) -> str:
+        return f"{self._folder}/{name}"
+
+    def _is_there(self, place: str) -> bool:
+        found: bool = self._filesystem.get_file_info(place).type == fs.FileType.File
+        return found
+
+    def _delete(self, name: str) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            self._filesystem.delete_file(self._place(name))
+
+    def _flush(self, path: str) -> None:
+        """Makes a file, or the names in a folder, outlast a loss of power. Object stores do it by themselves."""
+        if self._filesystem.type_name != "local":
+            return
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        except OSError as error:
+            if error.errno != errno.EINVAL:  # a filesystem that has no such thing
+                raise
+        finally:
+            os.close(descriptor)
+
+    def __repr__(self) -> str:
+        return f"ParquetFiles({_without_secrets(self.path)!r})"
+
+
+def _filesystem(path: str) -> tuple[fs.FileSystem, str]:
+    if "://" not in path:
+        return fs.LocalFileSystem(), path
+    filesystem, folder = fs.FileSystem.from_uri(path)
+    return filesystem, folder.rstrip("/")
+
+
+def _without_secrets(path: str) -> str:
+    """A URL may hold a password."""
+    return re.sub(r"(?<=://)[^/@]*@", "", path).partition("?")[0] if "://" in path else path

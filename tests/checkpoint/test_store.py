@@ -1,0 +1,129 @@
+"""The store when all goes well, and when files are not what they should be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from penstock.checkpoint.manifest import encode_manifest
+from penstock.checkpoint.store import CheckpointStore
+from penstock.errors import CheckpointError
+from tests.checkpoint.examples import claimed, files_in, manifest
+
+
+def test_parts_are_read_as_they_were_written(tmp_path: Path) -> None:
+    store = claimed(tmp_path)
+    refs = [store.write_part(epoch=1, task=3, payload=payload) for payload in (b"", b"state", bytes(5_000_000))]
+    other = CheckpointStore.open(store.url)  # as in another process
+    assert [other.read_part(ref) for ref in refs] == [b"", b"state", bytes(5_000_000)]
+
+
+def test_a_second_attempt_is_another_file(tmp_path: Path) -> None:
+    store = claimed(tmp_path)
+    refs = {store.write_part(epoch=1, task=3, payload=b"same") for _ in range(20)}
+    assert len({ref.path for ref in refs}) == 20
+
+
+def _cut(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:-1])
+
+
+def _change(file: Path) -> None:
+    file.write_bytes(b"S" + file.read_bytes()[1:])
+
+
+@pytest.mark.parametrize(
+    ("spoil", "got"),
+    [(Path.unlink, "no such file"), (_cut, "4 bytes with checksum "), (_change, "5 bytes with checksum ")],
+)
+def test_a_spoiled_part_is_refused(tmp_path: Path, spoil: Callable[[Path], None], got: str) -> None:
+    store = claimed(tmp_path)
+    ref = store.write_part(epoch=1, task=3, payload=b"state")
+    spoil(tmp_path / ref.path)
+    wanted = f"wanted 5 bytes with checksum {ref.checksum} in {tmp_path}/{ref.path}, got {got}"
+    with pytest.raises(CheckpointError, match=wanted):
+        store.read_part(ref)
+
+
+def test_the_newest_committed_epoch_is_the_latest(tmp_path: Path) -> None:
+    store = claimed(tmp_path)
+    assert store.latest() is None
+    store.commit(manifest(0))
+    assert store.latest() == manifest(0)
+    for epoch in (1, 2, 10, 9):
+        store.commit(manifest(epoch))
+    assert CheckpointStore.open(tmp_path).latest() == manifest(10)
+
+
+def test_there_is_none_where_nothing_was_ever_written(tmp_path: Path) -> None:
+    assert CheckpointStore.open(tmp_path / "not there").latest() is None
+    assert not (tmp_path / "not there").exists()
+
+
+def test_an_epoch_may_be_committed_again(tmp_path: Path) -> None:
+    store = claimed(tmp_path)
+    store.commit(manifest(1))
+    store.commit(replace(manifest(1), finished=True))
+    assert store.latest() == replace(manifest(1), finished=True)
+
+
+def test_torn_and_foreign_files_are_passed_over(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    store = claimed(tmp_path)
+    store.commit(manifest(1))
+    folder = tmp_path / "manifests"
+    (folder / "000000000002.json").write_bytes(encode_manifest(manifest(2))[:-10])
+    (folder / "000000000003.json").write_bytes(b"")
+    (folder / "000000000004.json.00ff.writing").write_bytes(encode_manifest(manifest(4)))
+    (folder / "notes.txt").write_text("hello")
+    (folder / "folder").mkdir()
+    assert store.latest() == manifest(1)
+    assert [record.levelname for record in caplog.records] == ["WARNING"] * 3
+    assert "000000000002.json is no manifest, or not all of one: passed over" in caplog.text
+    assert "000000000003.json is no manifest" in caplog.text
+    assert "notes.txt is none of ours" in caplog.text
+
+
+def test_an_epoch_without_all_its_parts_is_passed_over(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    store = claimed(tmp_path)
+    refs = [store.write_part(epoch=epoch, task=0, payload=b"state") for epoch in (1, 2, 3)]
+    for epoch in (1, 2, 3):
+        store.commit(manifest(epoch, tuple(refs[:epoch])))
+    (tmp_path / refs[2].path).unlink()
+    assert store.latest() == manifest(2, tuple(refs[:2]))
+    _cut(tmp_path / refs[1].path)
+    assert store.latest() == manifest(1, tuple(refs[:1]))
+    assert f"epoch 2 is passed over: 1 of its parts are not there, or not whole: {refs[1].path}" in caplog.text
+
+
+def test_it_does_not_begin_anew_in_silence(tmp_path: Path) -> None:
+    store = claimed(tmp_path)
+    ref = store.write_part(epoch=1, task=0, payload=b"state")
+    store.commit(manifest(1, (ref,)))
+    (tmp_path / ref.path).unlink()
+    with pytest.raises(CheckpointError, match=r"got 1 \(the newest is 1\) that all lack some\. To begin anew"):
+        store.latest()
+
+
+def test_a_manifest_of_another_version_is_refused_by_name(tmp_path: Path) -> None:
+    store = claimed(tmp_path)
+    store.commit(manifest(1))
+    store.commit(replace(manifest(2), format=7))
+    for look in (store.latest, store.clean):
+        with pytest.raises(CheckpointError, match=r"000000000002\.json: wanted a manifest of format 1, got .* 7"):
+            look()
+
+
+def test_probing_leaves_nothing(tmp_path: Path) -> None:
+    CheckpointStore.open(tmp_path / "new" / "folder").probe()
+    assert files_in(tmp_path) == set()
+
+
+def test_probing_finds_out_what_cannot_be_used(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    with pytest.raises(CheckpointError, match=f"checkpoint: cannot create folder {tmp_path}/file"):
+        CheckpointStore.open(tmp_path / "file").probe()
+    with pytest.raises(CheckpointError, match="checkpoint: cannot create folder /proc/nowhere"):
+        CheckpointStore.open("/proc/nowhere").probe()
