@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from penstock.spark.interrupts import plain_interrupts
+from penstock.spark.interrupts import held_interrupts, plain_interrupts
 
 
 @pytest.fixture(autouse=True)
@@ -55,3 +55,26 @@ def test_another_thread_has_no_say() -> None:
     thread.start()
     thread.join()
     assert seen == [before]
+
+
+def test_what_must_not_be_interrupted_is_finished_first() -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    done = []
+
+    def is_interrupted() -> None:
+        with held_interrupts():
+            signal.raise_signal(signal.SIGINT)
+            done.append("all of it")
+
+    with pytest.raises(KeyboardInterrupt):
+        is_interrupted()
+    assert done == ["all of it"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_handler_that_was_set_meanwhile_stays() -> None:
+    def another(number: int, _frame: object) -> None: ...
+
+    with held_interrupts():
+        signal.signal(signal.SIGINT, another)
+    assert signal.getsignal(signal.SIGINT) is another

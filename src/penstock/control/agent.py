@@ -19,6 +19,7 @@ from penstock.control.client import ControlClient
 from penstock.control.protocol import (
     Admit,
     Begin,
+    BeginEpoch,
     Collected,
     Deploy,
     Drain,
@@ -162,6 +163,8 @@ class _Agent:
             case PeerChanged(peer=peer):
                 self._told_ended = False  # it may have ended tasks to hear of again, and we to say so
                 self._running.meet(peer.worker, self._way_to(peer))
+            case BeginEpoch(epoch=epoch):
+                self._running.begin_epoch(epoch)
             case Drain():
                 self._running.drain()
             case Stop():
@@ -185,6 +188,7 @@ class _Agent:
             inbox=self._inbox,
             ways=ways,
             settings=self._ticket.settings,
+            resume={progress.task: progress for progress in deploy.resume},
         )
         self._worker = self._deployment.build()
         self._mark_ended(deploy)

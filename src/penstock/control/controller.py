@@ -85,6 +85,7 @@ class Controller:
             self._lifecycle.launch(now_s)
         else:
             self._recovery.watch(now_s)
+            self._lifecycle.begin_epoch_if_due(now_s)
         self._lifecycle.advance(now_s)
         self._tell_the_end(now_s)
         decided = self._out.copy()
@@ -148,6 +149,7 @@ class Controller:
         elif isinstance(message, Report):
             try:
                 self._aggregation.report(member.worker, member.generation, message, now_s)
+                self._lifecycle.epochs.heard(message.spouts)
             except ValueError as error:
                 self._notices.add(f"a report of {member.place} cannot be read: {error}")
         elif isinstance(message, Ready):

@@ -14,10 +14,11 @@ from __future__ import annotations
 import math
 import traceback
 
+from penstock.control.epochs import Epochs
 from penstock.control.instructions import Instruction, SendTo, StartWorker, StopWorker
 from penstock.control.membership import Member, Membership
 from penstock.control.notices import Notices
-from penstock.control.protocol import Admit, Begin, Deploy, Drain, FromController, PeerChanged, Refuse, Stop
+from penstock.control.protocol import Admit, Begin, BeginEpoch, Deploy, Drain, FromController, PeerChanged, Refuse, Stop
 from penstock.control.settings import ControlSettings, RunPlan
 from penstock.control.status import Phase
 from penstock.errors import PenstockError, RunError, StartError
@@ -51,6 +52,7 @@ class Lifecycle:
         self.over_at_s: float | None = None
         self._progress_at_s = math.inf  # before the launch, nobody is late
         self._stopping_at_s = 0.0
+        self.epochs = Epochs(every_s=settings.epoch_every_s)
 
     def run_s(self, now_s: float) -> float:
         """How long tuples have been able to flow, or could until the end."""
@@ -100,6 +102,16 @@ class Lifecycle:
                     self.send(member, Drain())
         elif self.phase in (Phase.STARTING, Phase.DEPLOYING):
             self.stop(now_s)
+
+    def begin_epoch_if_due(self, now_s: float) -> None:
+        """Has markers sent, now and then, where they are of use."""
+        if self._settings.delivery == "at_most_once" or self.phase not in (Phase.RUNNING, Phase.DRAINING):
+            return
+        epoch = self.epochs.due(now_s)
+        if epoch is not None:
+            for member in self._membership.members():
+                if member.stage in ("begun", "ended"):
+                    self.send(member, BeginEpoch(epoch=epoch))
 
     def fail(self, error: RunError, now_s: float) -> None:
         """Ends with an error. What goes wrong while a run ends anyway is only noted."""
@@ -190,6 +202,7 @@ class Lifecycle:
             edges=self._plan.edges,
             assignment=self.assignment,
             peers=tuple(other.peer for other in self._membership.members()),
+            resume=self.epochs.progress_of(self.assignment.tasks_on(member.worker)),
             ended_tasks=tuple(task for task, worker in self.assignment.worker_of.items() if worker in over),
         )
         self.send(member, deploy)

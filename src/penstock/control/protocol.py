@@ -15,6 +15,7 @@ from penstock.control.status import RunStatus
 from penstock.plan.assignment import Assignment
 from penstock.plan.edges import Edge
 from penstock.plan.tasks import Task
+from penstock.worker.resume import SpoutProgress
 
 __all__ = [
     "Admit",
@@ -24,6 +25,7 @@ __all__ = [
     "AskStatus",
     "AskStop",
     "Begin",
+    "BeginEpoch",
     "Collected",
     "Deploy",
     "Done",
@@ -104,6 +106,8 @@ class Report(Message, frozen=True, kw_only=True):
     """Tuples that could not be delivered, since the worker began."""
     latency: dict[str, bytes] = msgspec.field(default_factory=dict)
     """By component: from the spout to the end of this component's work, a penstock._native.Histogram."""
+    spouts: tuple[SpoutProgress, ...] = ()
+    """How far its spouts have come."""
     hops: dict[int, bytes] = msgspec.field(default_factory=dict)
     """By edge: from emission to the hands of the next task."""
 
@@ -180,6 +184,8 @@ class Deploy(Message, frozen=True, kw_only=True):
     assignment: Assignment
     peers: tuple[Peer, ...]
     """All workers, the receiver included. One that is just being restarted may be missing: PeerChanged follows."""
+    resume: tuple[SpoutProgress, ...] = ()
+    """Where the receiver's spouts go on, if they have run before."""
     ended_tasks: tuple[int, ...] = ()
     """Tasks whose worker has ended for good: their end-of-stream will not come, it has been."""
 
@@ -192,6 +198,12 @@ class PeerChanged(Message, frozen=True, kw_only=True):
 
 class Begin(Message, frozen=True, kw_only=True):
     """All are ready (or, after a restart, you are): spouts may emit."""
+
+
+class BeginEpoch(Message, frozen=True, kw_only=True):
+    """Spouts send a marker of this number behind all that they have emitted."""
+
+    epoch: int
 
 
 class Drain(Message, frozen=True, kw_only=True):
@@ -250,6 +262,6 @@ class NotNow(Message, frozen=True, kw_only=True):
 
 
 FromWorker = Register | Heartbeat | Ready | Report | TaskFailure | Collected | Ended | Fatal | Left
-FromController = Admit | Refuse | Deploy | PeerChanged | Begin | Drain | Stop | Pulse
+FromController = Admit | Refuse | Deploy | PeerChanged | Begin | BeginEpoch | Drain | Stop | Pulse
 Question = AskStatus | AskMetrics | AskDrain | AskStop
 Answer = StatusAnswer | MetricsAnswer | Done | NotNow

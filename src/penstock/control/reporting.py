@@ -45,6 +45,7 @@ def report_of(worker: Worker) -> Report:
             if lane.sent_tuples
         ),
         lost=worker.lost_tuples,
+        spouts=tuple(spout.progress() for spout in worker.spouts),
         latency={component: histogram.to_bytes() for component, histogram in latency.items()},
         hops={edge: histogram.to_bytes() for edge, histogram in hops.items()},
     )

@@ -6,6 +6,7 @@ import platform
 
 import msgspec
 
+from penstock.flow.delivery import Delivery
 from penstock.plan.edges import Edge
 from penstock.plan.schedulers.base import Scheduler
 from penstock.plan.tasks import Task
@@ -38,6 +39,10 @@ class ControlSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     """How many to ask for."""
     min_workers: int | None = None
     """How few will do when no more come; None: all must come."""
+    delivery: Delivery = "at_least_once"
+    """What is promised when something dies."""
+    epoch_every_s: float = 1.0
+    """How often markers are sent: so long can a loss go unnoticed, and so much is done again after a failure."""
     start_timeout_s: float = 60.0
     """How long to wait for the next worker, counted from when the last one came."""
     ready_timeout_s: float = 300.0
@@ -63,6 +68,9 @@ class ControlSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
             raise ValueError(message)
         if self.min_workers is not None and not 1 <= self.min_workers <= self.workers:
             message = f"min_workers must be from 1 to workers={self.workers}, got {self.min_workers}"
+            raise ValueError(message)
+        if self.epoch_every_s <= 0:
+            message = f"epoch_every_s must be above 0, got {self.epoch_every_s}"
             raise ValueError(message)
 
     @property

@@ -7,7 +7,7 @@ import signal
 import threading
 from collections.abc import Iterator
 
-__all__ = ["plain_interrupts"]
+__all__ = ["held_interrupts", "plain_interrupts"]
 
 
 @contextlib.contextmanager
@@ -29,3 +29,32 @@ def plain_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+@contextlib.contextmanager
+def held_interrupts() -> Iterator[None]:
+    """Keeps Ctrl-C back until the end, and raises KeyboardInterrupt then.
+
+    PySpark that is interrupted while it starts its JVM leaves it behind, with nobody to stop it.
+    """
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) in (
+        None,
+        signal.SIG_IGN,
+    ):
+        yield
+        return
+    interrupted = False
+
+    def remember(number: int, frame: object) -> None:  # noqa: ARG001
+        nonlocal interrupted
+        interrupted = True
+
+    before = signal.signal(signal.SIGINT, remember)
+    try:
+        yield
+    finally:
+        # PySpark has put its own handler in place of ours by now; that one may stay.
+        if signal.getsignal(signal.SIGINT) is remember:
+            signal.signal(signal.SIGINT, before)
+        if interrupted:
+            raise KeyboardInterrupt

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.errors import StartError
+from penstock.spark.interrupts import held_interrupts
 from penstock.spark.java import require_java
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ class _OwnSession:
         with cls._lock:
             found = spark or active_session()
             if found is None:
-                found = cls._session = _start(master, workers)
+                found = cls._session = cls._started(master, workers)
                 cls._borrowers = 0
             elif spark is None and master is not None and found.conf.get("spark.master", "") != master:
                 message = (
@@ -97,6 +98,20 @@ class _OwnSession:
             if found is cls._session:
                 cls._borrowers += 1
             return found
+
+    @staticmethod
+    def _started(master: str | None, workers: int) -> SparkSession:
+        started = None
+        try:
+            with held_interrupts():
+                started = _start(master, workers)
+        except KeyboardInterrupt:
+            started = started or active_session()
+            if started is not None:
+                started.stop()
+            raise
+        assert started is not None
+        return started
 
     @classmethod
     def give_back(cls, session: SparkSession) -> None:

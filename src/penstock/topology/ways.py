@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 from penstock.topology.topology import Topology
 
-__all__ = ["most_on_a_way"]
+__all__ = ["most_after"]
 
 
-def most_on_a_way(topology: Topology, kind: type) -> int:
-    """How many components of a kind a tuple can meet at most."""
+def most_after(topology: Topology, kind: type) -> dict[str, int]:
+    """For each component: how many components of a kind what it emits can meet at most."""
+    takers: dict[str, list[str]] = defaultdict(list)
+    for name, spec in topology.components.items():
+        for taken in spec.inputs:
+            takers[taken.source].append(name)
     met: dict[str, int] = {}
 
-    def most(name: str) -> int:
+    def after(name: str) -> int:
         if name not in met:
-            spec = topology.components[name]
-            before = max((most(taken.source) for taken in spec.inputs), default=0)
-            met[name] = before + isinstance(spec.logic, kind)
+            components = topology.components
+            met[name] = max(
+                (after(taker) + isinstance(components[taker].logic, kind) for taker in takers[name]), default=0
+            )
         return met[name]
 
-    return max(map(most, topology.components), default=0)
+    return {name: after(name) for name in topology.components}

@@ -36,7 +36,7 @@ class FrameKind(IntEnum):
     NEWS = 4
     """of trees, for the task that keeps them: msgpack of [[[root, sum], ...], [[root, component, reason], ...]]"""
     PASSED = 5
-    """a marker has passed all tasks of the worker that sends this: msgpack of the epoch"""
+    """a marker has passed all tasks of the worker that sends this: msgpack of [epoch, round]"""
 
 
 _HEADER = struct.Struct("<5I")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Annotated
 
 import msgspec
 
@@ -16,9 +17,10 @@ from penstock.worker.tracking import Keeper
 
 __all__ = ["Acks"]
 
+_NotNegative = Annotated[int, msgspec.Meta(ge=0)]
 _encode = msgspec.msgpack.Encoder().encode
 _decode_news = msgspec.msgpack.Decoder(News).decode
-_decode_epoch = msgspec.msgpack.Decoder(int).decode
+_decode_passed = msgspec.msgpack.Decoder(tuple[_NotNegative, _NotNegative]).decode
 
 
 class Acks:
@@ -30,8 +32,7 @@ class Acks:
         worker_of: where each task is.
         carriers: the ways to the other workers.
         assignment: the number that frames carry.
-        batch_bolts: how many batch bolts there are on the longest way through the topology. What a batch bolt is given
-            is done only when what it emitted is, so a loss is certain only so many markers later.
+        rounds: how many batch bolts there are on the longest way through the topology, see `_worker_passed`.
     """
 
     def __init__(
@@ -42,16 +43,15 @@ class Acks:
         worker_of: Mapping[int, int],
         carriers: Mapping[int, Carrier],
         assignment: int,
-        batch_bolts: int,
+        rounds: int,
     ) -> None:
         self._worker = worker
         self._book = book
         self._worker_of = worker_of
         self._carriers = carriers
         self._assignment = assignment
-        self._batch_bolts = batch_bolts
         self._keepers: dict[int, Keeper] = {}
-        self._sweeps = Sweeps(set(worker_of.values()))
+        self._sweeps = [Sweeps(set(worker_of.values())) for _ in range(rounds + 1)]
         self._passed = 0
         self._newest_epoch = 0
 
@@ -66,7 +66,9 @@ class Acks:
             for keeper in self._keepers.values():
                 keeper.hear_own(news.pop(keeper.task, None))
             for task, told in news.items():
-                self._send(self._worker_of[task], FrameKind.NEWS, task, _encode(told))
+                worker = self._worker_of.get(task, self._worker)
+                if worker != self._worker:  # else nobody keeps such a tree: its root was made up
+                    self._send(worker, FrameKind.NEWS, task, _encode(told))
             if not len(self._book):  # what was told may be news again, of the trees that a batch bolt was given
                 return
 
@@ -86,23 +88,42 @@ class Acks:
         if passed <= self._passed:
             return
         self._passed = passed
-        for worker in self._carriers:
-            self._send(worker, FrameKind.PASSED, worker, _encode(passed))
-        self._worker_passed(self._worker, passed)
+        self._announce(passed, 0)
 
     def heard_passed(self, worker: int, payload: bytes | memoryview) -> None:
         """All tasks of another worker have passed a marker."""
-        self._worker_passed(worker, _decode_epoch(payload))
+        epoch, number = _decode_passed(payload)
+        if number >= len(self._sweeps):
+            message = f"there is no round {number}"
+            raise ValueError(message)
+        self._worker_passed(worker, epoch, number)
 
     def restarted(self, worker: int) -> None:
         """Another process is this worker now."""
-        self._sweeps.restarted(worker)
+        for sweeps in self._sweeps:
+            sweeps.restarted(worker)
 
-    def _worker_passed(self, worker: int, epoch: int) -> None:
-        everywhere = self._sweeps.passed(worker, epoch)
-        if everywhere is not None:
-            for keeper in self._keepers.values():
-                keeper.marker_passed(everywhere - self._batch_bolts)
+    def _announce(self, epoch: int, number: int) -> None:
+        for worker in self._carriers:
+            self._send(worker, FrameKind.PASSED, worker, _encode((epoch, number)))
+        self._worker_passed(self._worker, epoch, number)
+
+    def _worker_passed(self, worker: int, epoch: int, number: int) -> None:
+        """Goes round by round, because what a batch bolt was given is done only when what it emitted is.
+
+        In round 0 the marker has passed all tasks, and all news of that were told: so batch bolts that feed no other
+        batch bolt know what they have lost. When they have told that, round 1 begins, in which those before them know;
+        and so on up to the spouts.
+        """
+        everywhere = self._sweeps[number].passed(worker, epoch)
+        if everywhere is None:
+            return
+        for keeper in self._keepers.values():
+            if keeper.batch_bolts_after == number:
+                keeper.marker_passed(everywhere)
+        if number + 1 < len(self._sweeps):
+            self.tell()
+            self._announce(everywhere, number + 1)
 
     def _send(self, worker: int, kind: FrameKind, target: int, payload: bytes) -> None:
         route = Route(target=target, source=self._worker, assignment=self._assignment, flags=kind)

@@ -33,6 +33,8 @@ class BoltTask(RunningTask):
         super().__init__(**common)
         self.sources = frozenset(source for _, source in channels)
         """The tasks that feed it."""
+        self._channels = frozenset(channels)
+        self._columns = {edge: [*given.fields] for edge, given in inputs.items()}
         self._alignment = Alignment(channels)
         self._processed_arrival = processed_arrival
         self.tick_every_ns = 0 if tick_every_s is None else int(tick_every_s * 1e9)
@@ -43,6 +45,12 @@ class BoltTask(RunningTask):
         self._runner = (
             runner_for(self, inputs) if self.tracking is None else tracked_runner_for(self, inputs, self.tracking)
         )
+
+    def takes(self, arrival: Arrival) -> bool:
+        """Whether this came on a channel that leads here, with the fields that come on it."""
+        if (arrival.edge, arrival.source) not in self._channels:
+            return False
+        return arrival.batch is None or arrival.batch.schema.names == self._columns[arrival.edge]
 
     def accept(self, arrival: Arrival) -> None:
         """Puts an arrival at the end of the queue."""

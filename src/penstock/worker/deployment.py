@@ -21,7 +21,7 @@ from penstock.topology.groupings import By, PartialKey
 from penstock.topology.spec import ComponentSpec
 from penstock.topology.topology import Topology
 from penstock.topology.tuples import Tuple, tracked_class, tuple_class
-from penstock.topology.ways import most_on_a_way
+from penstock.topology.ways import most_after
 from penstock.transport.values import row_decoder
 from penstock.worker.acks import Acks
 from penstock.worker.arrival import Arrival
@@ -76,6 +76,7 @@ class Deployment:
         self._credit = CreditTaker(window_bytes=self._settings.credit_window_bytes)
         self._carriers = {peer: Carrier(way, self._credit) for peer, way in ways.items()}
         self._book = AckBook(_frame_numbers(seed)) if self._settings.delivery == "at_least_once" else None
+        self._batch_bolts_after = most_after(topology, BatchBolt)
         self._bolts: dict[int, BoltTask] = {}
         self._built: Worker | None = None
 
@@ -130,7 +131,7 @@ class Deployment:
             worker_of=self._assignment.worker_of,
             carriers=self._carriers,
             assignment=self._assignment.number,
-            batch_bolts=most_on_a_way(self._topology, BatchBolt),
+            rounds=max(self._batch_bolts_after.values()),
         )
         for running in tasks:
             if running.keeper is not None:
@@ -156,6 +157,7 @@ class Deployment:
         tracking = None if self._book is None else Tracking(self._book)
         return {
             "tracking": tracking,
+            "batch_bolts_after": self._batch_bolts_after[task.component],
             "task": task.id,
             "component": task.component,
             # Tasks of one worker must not share what their user's object holds.

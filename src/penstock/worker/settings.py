@@ -30,7 +30,7 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     idle_spout_wait_us: int = 500
     """How long a worker sleeps when its spouts have nothing just now."""
 
-    delivery: Delivery = "at_most_once"
+    delivery: Delivery = "at_least_once"
     """What is promised when something dies."""
 
     max_pending: int = 10_000

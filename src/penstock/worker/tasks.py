@@ -29,6 +29,7 @@ class RunningTask:
         clock: Clock,
         failures: Failures,
         tracking: Tracking | None,
+        batch_bolts_after: int,
     ) -> None:
         self.task = task
         self.component = component
@@ -38,6 +39,8 @@ class RunningTask:
         self.failures = failures
         self.tracking = tracking
         """None where trees are not tracked."""
+        self.batch_bolts_after = batch_bolts_after
+        """How many batch bolts what it emits can meet at most."""
         self.passed_epoch = 0
         """The newest epoch whose marker it has passed on."""
         self.processed = 0

@@ -76,6 +76,7 @@ class TrackedBatchRunner(BatchRunner):
     def __init__(self, task: RunningTask, inputs: dict[int, InputEdge], tracking: Tracking) -> None:
         super().__init__(task, inputs)
         self.task = task.task
+        self.batch_bolts_after = task.batch_bolts_after
         self._tracking = tracking
         self._book: AckBook = tracking.book
         self._ledger = Ledger(task.task)

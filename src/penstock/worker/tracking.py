@@ -40,6 +40,8 @@ class Keeper(Protocol):
     """A task that keeps trees: a spout, or a batch bolt, whose outputs come of many tuples at once."""
 
     task: int
+    batch_bolts_after: int
+    """How many batch bolts what it emits can meet at most."""
 
     def hear_own(self, news: News | None) -> None:
         """Takes in what its own worker has to tell after a turn, which may be nothing."""

@@ -197,7 +197,7 @@ class Worker:
                 self._refuse(record, error)
                 continue
             bolt = self._bolt_by_task.get(record.target)
-            if bolt is None or record.assignment != self._assignment or record.stream not in bolt.hops:
+            if bolt is None or record.assignment != self._assignment or not bolt.takes(arrival):
                 self.misrouted += len(arrival)
             else:
                 bolt.accept(arrival)
