@@ -50,7 +50,7 @@ def _run(spout: ps.Spout, sink: type["Sink"]) -> dict[str, Any]:
         b = topology.bolt("b", Forward(), a.shuffle())
         topology.bolt("c", sink(folder), b.shuffle())
         try:
-            ps.run(topology, workers=Topology.workers)
+            ps.run(topology, workers=Topology.workers, delivery="at_most_once")  # as by hand
         except ps.PenstockError as error:
             raise ChainError(str(error)) from error
         answer: dict[str, Any] = json.loads(Path(folder, _ANSWER_FILE).read_text())

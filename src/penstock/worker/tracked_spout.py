@@ -141,8 +141,9 @@ class TrackedSpoutTask(SpoutTask):
 
     def _give_up(self, kept: Kept, tree: FailedTree) -> None:
         self.given_up += 1
-        where = f" at {tree.component!r}" if tree.component else ""
-        error = GivenUpError(f"given up after {kept.tries} tries, the last of which failed{where}: {tree.reason}")
+        # The same text for all that failed there, so that they are counted together; the bolt has told why.
+        what = f"failed at {tree.component!r}" if tree.component else "was lost"
+        error = GivenUpError(f"given up after {kept.tries} tries, the last of which {what}")
         self.failures.add(self.component, self.task, error, kept.output)
         letter = isinstance(kept.output, Emit) and kept.output.stream == DEAD_LETTERS
         if self.outputs.has_stream(DEAD_LETTERS) and not letter:
