@@ -9,7 +9,7 @@ import pytest
 PACKAGE = Path(__file__).parent.parent / "src" / "penstock"
 
 # The main line, top to bottom: each may import what stands after it, never what stands before.
-LADDER = ("cli", "ui", "spark", "control", "worker", "flow", "plan", "transport", "topology")
+LADDER = ("cli", "ui", "spark", "control", "worker", "checkpoint", "flow", "plan", "transport", "topology")
 
 # At the bottom: everybody may import these, and they import nothing of ours but each other.
 GROUND = frozenset({"errors", "version", "_native", "_native_chaos"})
@@ -30,6 +30,10 @@ for _layer in ("cli", "ui", "spark"):
 # Beside the ladder: the test kit runs the real parts in one process, so without Spark and without people. It
 # serves tests, ours and users': nothing in the package imports it.
 MAY_IMPORT["testing"] = frozenset({"control", "worker", "connectors"}) | _below("worker")
+# Beside the ladder: the cluster in a box starts Spark's own processes. Of ours it knows what a node is and whether a
+# process lives; no run needs it.
+MAY_IMPORT["devcluster"] = frozenset({"spark", "transport"})
+MAY_IMPORT["cli"] |= {"devcluster"}
 for _layer in GROUND:
     MAY_IMPORT[_layer] = frozenset()
 
@@ -95,6 +99,8 @@ PLANTED = [
     ("flow/helping.py", "from penstock.worker import loop", "flow may not import worker"),
     ("plan/load.py", "from penstock import control", "plan may not import control"),
     ("transport/ring.py", "from ..worker.loop import Loop", "transport may not import worker"),
+    ("checkpoint/store.py", "from penstock.worker import loop", "checkpoint may not import worker"),
+    ("flow/helping.py", "import penstock.checkpoint.store", "flow may not import checkpoint"),
     ("worker/loop.py", "from .. import spark", "worker may not import spark"),
     ("worker/loop.py", "def f():\n    import penstock.cli", "worker may not import cli"),
     ("control/moves.py", "from penstock import run", "control may not import the public door"),
@@ -103,6 +109,8 @@ PLANTED = [
     ("testing/cluster.py", "import penstock.spark", "testing may not import spark"),
     ("worker/loop.py", "import penstock.testing", "worker may not import testing"),
     ("errors.py", "import penstock.topology", "errors may not import topology"),
+    ("spark/launch.py", "import penstock.devcluster", "spark may not import devcluster"),
+    ("devcluster/cluster.py", "import penstock.control", "devcluster may not import control"),
     ("plan/schedulers/even.py", "from ...control import moves", "plan may not import control"),
     ("drawer.py", "", "'drawer' has no place in the layering table"),
 ]

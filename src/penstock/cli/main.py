@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from penstock.cli.arguments import pairs
+from penstock.cli.dev_cluster import app as dev_cluster
 from penstock.cli.loading import load_topology
 from penstock.control.admin import AdminClient
 from penstock.control.prometheus import prometheus_text
@@ -40,6 +41,7 @@ app = App(
     version=__version__,
     help_format="plaintext",
 )
+app.command(dev_cluster)
 console = Console()
 
 REFRESH_S = 0.5
