@@ -146,7 +146,8 @@ class _Agent:
             if self._worker is None:
                 self._control.wait(IDLE_AT_MOST_S)
                 continue
-            if self._worker.ended and not self._told_ended:
+            # Not before it has begun: one without tasks has ended from the start.
+            if self._worker.begun and self._worker.ended and not self._told_ended:
                 self._told_ended = True
                 self._report()
                 self._control.send(Ended())
