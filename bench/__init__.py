@@ -14,5 +14,6 @@ table of `bench.__main__`.
     rounds     interleaved rounds
     ipc/       messages between two processes of one node
     overhead/  tuples through three processes
+    recovery/  what guarantees cost, and how soon a run recovers
     wordcount/ sentences split and counted
 """

@@ -17,6 +17,7 @@ from bench.settings import RunSettings
 BENCHMARKS = {
     "ipc": "bench.ipc.benchmark",
     "overhead": "bench.overhead.benchmark",
+    "recovery": "bench.recovery.benchmark",
     "wordcount": "bench.wordcount.benchmark",
 }
 

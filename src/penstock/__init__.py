@@ -5,9 +5,10 @@ This module is the public door: everything a user needs is in `__all__`. Nothing
 
 from penstock.connectors.collect import Collect
 from penstock.connectors.lines import Lines
+from penstock.connectors.parquet_files import ParquetFiles
 from penstock.connectors.rate import Rate
 from penstock.connectors.text_files import TextFiles
-from penstock.errors import PenstockError, RunError, SlotsError, StartError, TopologyError
+from penstock.errors import CheckpointError, PenstockError, RunError, SlotsError, StartError, TopologyError
 from penstock.spark.run import Run, run, start
 from penstock.spark.summary import Summary
 from penstock.topology.bolts import BatchBolt, Bolt, KeyedBolt, StatefulBolt
@@ -15,16 +16,19 @@ from penstock.topology.context import TaskContext
 from penstock.topology.emit import Emit
 from penstock.topology.spouts import Spout
 from penstock.topology.topology import Topology
+from penstock.topology.transactional import TransactionalSink
 from penstock.topology.tuples import Tuple
 from penstock.version import __version__
 
 __all__ = [
     "BatchBolt",
     "Bolt",
+    "CheckpointError",
     "Collect",
     "Emit",
     "KeyedBolt",
     "Lines",
+    "ParquetFiles",
     "PenstockError",
     "Rate",
     "Run",
@@ -38,6 +42,7 @@ __all__ = [
     "TextFiles",
     "Topology",
     "TopologyError",
+    "TransactionalSink",
     "Tuple",
     "__version__",
     "run",

@@ -36,7 +36,7 @@ class StagedRun:
         first = self._connections[0]
         counts = (TaskCounts(task=0, processed=1234, emitted=1234), TaskCounts(task=3, processed=999, failed=1))
         self.stage.says(first, Report(at_ns=1, tasks=counts))
-        self.stage.says(first, Collected(component="last", count=len(ROWS), rows=msgspec.msgpack.encode(ROWS)))
+        self.stage.says(first, Collected(task=0, component="last", count=len(ROWS), rows=msgspec.msgpack.encode(ROWS)))
         trace = "Traceback (most recent call last):\n  words[0]\nValueError: [/] is no word\n"
         self.stage.says(
             first,

@@ -20,7 +20,7 @@ from hypothesis.stateful import (
 )
 
 from penstock.control.events import Arrived, Event, HostEnded, HostFailed, Launch, Severed, Tick
-from penstock.control.instructions import Fail, Finish, Instruction, SendTo, StartWorker
+from penstock.control.instructions import Fail, Finish, Instruction, SendTo, StartWorker, StopWorker
 from penstock.control.metrics import TaskCounts
 from penstock.control.protocol import (
     Admit,
@@ -133,6 +133,7 @@ class AnyOrder(RuleBasedStateMachine):
         elif isinstance(instruction, Finish | Fail):
             assert self.stage.is_over()
         else:
+            assert isinstance(instruction, StopWorker), "nothing is saved here"
             assert self.world.jobs[instruction.worker] == instruction.launch, "a job that is over cannot be stopped"
             assert (instruction.worker, instruction.launch) not in self.world.stopping, "told twice"
             self.world.stopping.add((instruction.worker, instruction.launch))

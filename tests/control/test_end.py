@@ -127,9 +127,9 @@ def test_whoever_comes_when_it_is_over_is_sent_away() -> None:
 def test_collected_rows_are_kept_in_order_of_arrival() -> None:
     stage = Stage(workers=2)
     first, second = connections = stage.runs()
-    stage.says(first, Collected(component="totals", count=2, rows=b"\x92\x01\x02"))
-    stage.says(second, Collected(component="totals", count=1, rows=b"\x91\x03"))
-    stage.says(first, Collected(component="others", count=1, rows=b"\x91\x04"))
+    stage.says(first, Collected(task=0, component="totals", count=2, rows=b"\x92\x01\x02"))
+    stage.says(second, Collected(task=0, component="totals", count=1, rows=b"\x91\x03"))
+    stage.says(first, Collected(task=0, component="others", count=1, rows=b"\x91\x04"))
     stage.all_end(connections)
     stage.all_leave(connections)
 
@@ -140,10 +140,10 @@ def test_collected_rows_are_kept_in_order_of_arrival() -> None:
 def test_more_rows_than_the_driver_may_hold_fail_the_run(limits: dict[str, Any]) -> None:
     stage = Stage(workers=1, **limits)
     (there,) = stage.runs()
-    stage.says(there, Collected(component="totals", count=2, rows=b"abc"))
+    stage.says(there, Collected(task=0, component="totals", count=2, rows=b"abc"))
     assert stage.phase() is Phase.RUNNING
 
-    stage.says(there, Collected(component="totals", count=2, rows=b"abc"))
+    stage.says(there, Collected(task=0, component="totals", count=2, rows=b"abc"))
     stage.says(there, Left())
 
     assert type(stage.failed().error) is RunError

@@ -45,7 +45,7 @@ def test_a_whole_run() -> None:
             played.client.send(Ready(assignment=told.assignment.number))
         for played in (first, second):
             played.hears(Begin)
-            played.client.send(Collected(component="totals", count=1, rows=b"\x91\x01"))
+            played.client.send(Collected(task=0, component="totals", count=1, rows=b"\x91\x01"))
             played.client.send(Ended())
         for played in (first, second):
             played.hears(Stop)

@@ -251,7 +251,7 @@ def test_messages_beyond_what_zeromq_holds_arrive_in_order() -> None:
     with troupe() as run, worker(run) as played:
         played.client.send(register(0))
         for number in range(5000):
-            played.client.send(Collected(component="totals", count=1, rows=str(number).encode()))
+            played.client.send(Collected(task=0, component="totals", count=1, rows=str(number).encode()))
         assert played.client.flush(timeout_s=60)
         run.server.stop()
         played.hears(Stop)

@@ -128,7 +128,7 @@ def to_controller() -> list[bytes]:
         Ready(assignment=1),
         report,
         failure,
-        Collected(component="totals", count=1, rows=encode_rows([("blue", 3)])),
+        Collected(task=0, component="totals", count=1, rows=encode_rows([("blue", 3)])),
         Ended(),
         Fatal(traceback="Traceback …"),
         Left(reason="told to"),

@@ -173,7 +173,7 @@ def test_a_driver_keeps_what_workers_say_as_bytes_and_text(bomb: bytes) -> None:
     with troupe(stop_timeout_s=0.1) as run, worker(run) as played:
         played.client.send(register(0))
         wait_until(lambda: run.server.status().workers[0].generation == 1, "it is admitted")
-        played.client.send(Collected(component="totals", count=1, rows=bomb))
+        played.client.send(Collected(task=0, component="totals", count=1, rows=bomb))
         played.client.send(Fatal(traceback=bomb.decode("latin-1")))
         end = run.server.wait(60)
 

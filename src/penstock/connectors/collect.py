@@ -9,18 +9,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from penstock.errors import RunError
-from penstock.topology.bolts import Bolt
+from penstock.topology.collecting import CollectingBolt
 from penstock.topology.context import TaskContext
 from penstock.topology.tuples import Tuple
 
 __all__ = ["Collect"]
 
 
-class Collect(Bolt):
+class Collect(CollectingBolt):
     """A sink that keeps the tuples that it is given, for ``summary.collected(name)``.
 
     Args:
@@ -28,9 +28,9 @@ class Collect(Bolt):
     """
 
     def __init__(self, *, limit_rows: int = 1_000_000) -> None:
+        super().__init__()
         self.limit_rows = limit_rows
         self._name = "collect"
-        self._rows: list[tuple[Any, ...]] = []
         self._left = limit_rows
 
     def problems(self, tasks: int, fields: tuple[str, ...]) -> Iterator[str]:  # noqa: ARG002
@@ -52,12 +52,12 @@ class Collect(Bolt):
             )
             raise RunError(message)
         self._left -= 1
-        self._rows.append(tuple(tup))
+        self.rows.append(tuple(tup))
 
-    def drain_collected(self) -> list[tuple[Any, ...]]:
-        """What came since the last call, so that rows can be fetched bit by bit."""
-        rows, self._rows = self._rows, []
-        return rows
+    def take_back(self, rows: Sequence[tuple[Any, ...]]) -> None:
+        """See CollectingBolt."""
+        super().take_back(rows)
+        self._left -= len(rows)
 
     def __repr__(self) -> str:
         return "Collect()"

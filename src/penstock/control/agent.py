@@ -15,12 +15,14 @@ import time
 import traceback
 from typing import Any
 
+from penstock.checkpoint.store import CheckpointStore
 from penstock.control.client import ControlClient
 from penstock.control.protocol import (
     Admit,
     Begin,
     BeginEpoch,
     Collected,
+    Committed,
     Deploy,
     Drain,
     Ended,
@@ -29,24 +31,32 @@ from penstock.control.protocol import (
     Left,
     Peer,
     PeerChanged,
+    PeerGone,
     Pulse,
     Ready,
     Refuse,
     Register,
+    RowsKept,
     Stop,
     TaskFailure,
+    TaskNotSaved,
+    TaskSaved,
 )
 from penstock.control.reporting import report_of
 from penstock.control.ticket import Outcome, Ticket
 from penstock.errors import RunError
+from penstock.topology.collecting import CollectingBolt
 from penstock.topology.shipping import from_bytes
 from penstock.transport.links import LinkReceiver
 from penstock.transport.ring import RingReader, RingSettings
 from penstock.transport.values import encode_rows
 from penstock.version import __version__
 from penstock.worker.arrival import Arrival, Marker
+from penstock.worker.bolt_task import BoltTask
 from penstock.worker.carriers import FrameWay
+from penstock.worker.checkpoints import Saved
 from penstock.worker.deployment import Deployment
+from penstock.worker.early_frames import EarlyFrame
 from penstock.worker.failures import USER_ERRORS
 from penstock.worker.garbage import GarbageKeeper
 from penstock.worker.peers import way_to
@@ -91,6 +101,9 @@ class _Agent:
         self._told_ended = False
         self._closed = False
         self._outcome: Outcome | None = None
+        self._assignment = 0
+        self._peers: dict[int, Peer] = {}
+        self._told_gone: set[tuple[int, int]] = set()
         self._garbage = GarbageKeeper(time.monotonic_ns)
 
     def run(self) -> Outcome:
@@ -136,6 +149,8 @@ class _Agent:
                     self._obey(message)
                 if self._control.driver_gone is not None:
                     self._outcome = Outcome(worker=self._ticket.worker, ok=False, text=self._control.driver_gone)
+                self._tell_of_checkpoints()
+                self._tell_of_dead_peers()
             if now_ns >= report_at_ns:
                 report_at_ns = now_ns + REPORT_EVERY_NS
                 self._report()
@@ -143,6 +158,7 @@ class _Agent:
                 self._garbage.busy()
                 continue
             self._garbage.idle()
+            self._send_all_rows()
             if self._worker is None:
                 self._control.wait(IDLE_AT_MOST_S)
                 continue
@@ -152,6 +168,21 @@ class _Agent:
                 self._report()
                 self._control.send(Ended())
             self._worker.idle(IDLE_AT_MOST_S)
+
+    def _tell_of_checkpoints(self) -> None:
+        for news in () if self._worker is None else self._worker.checkpoint_news():
+            said = {"assignment": self._assignment, "task": news.task, "epoch": news.epoch}
+            if isinstance(news, Saved):
+                self._control.send(TaskSaved(saved=news.saved, **said))
+            else:
+                self._control.send(TaskNotSaved(reason=news.reason, **said))
+
+    def _tell_of_dead_peers(self) -> None:
+        for worker in () if self._worker is None else self._worker.gone_peers:
+            known = (worker, self._peers[worker].generation)
+            if known not in self._told_gone:
+                self._told_gone.add(known)
+                self._control.send(PeerGone(worker=worker, generation=known[1]))
 
     def _obey(self, message: FromController) -> None:
         match message:
@@ -163,9 +194,15 @@ class _Agent:
                 self._running.begin()
             case PeerChanged(peer=peer):
                 self._told_ended = False  # it may have ended tasks to hear of again, and we to say so
+                self._peers[peer.worker] = peer
                 self._running.meet(peer.worker, self._way_to(peer))
-            case BeginEpoch(epoch=epoch):
-                self._running.begin_epoch(epoch)
+            case BeginEpoch(epoch=epoch, committed=committed):
+                self._running.begin_epoch(epoch, committed)
+            case Committed(epoch=epoch):
+                self._running.committed(epoch)
+                self._report()
+            case RowsKept(task=task, arrivals=arrivals):
+                self._running.rows_kept(task, arrivals)
             case Drain():
                 self._running.drain()
             case Stop():
@@ -179,7 +216,12 @@ class _Agent:
         return self._worker
 
     def _deploy(self, deploy: Deploy) -> None:
-        peers = {peer.worker: peer for peer in deploy.peers}
+        early: list[EarlyFrame] = []
+        if self._worker is not None:  # everything is set back
+            early = self._worker.early_frames
+            self._close()
+            self._worker, self._closed, self._told_ended = None, False, False
+        peers = self._peers = {peer.worker: peer for peer in deploy.peers}
         others = set(deploy.assignment.worker_of.values()) - {self._ticket.worker}
         ways = {worker: self._way_to(peers[worker]) if worker in peers else None for worker in others}
         self._deployment = Deployment(
@@ -190,11 +232,23 @@ class _Agent:
             ways=ways,
             settings=self._ticket.settings,
             resume={progress.task: progress for progress in deploy.resume},
+            store=self._store(deploy.checkpoint_url),
+            restore=deploy.restore,
+            epoch=deploy.epoch,
         )
         self._worker = self._deployment.build()
+        self._assignment = deploy.assignment.number
         self._mark_ended(deploy)
+        self._worker.take_early(early)
         self._garbage.settle()
         self._control.send(Ready(assignment=deploy.assignment.number))
+
+    def _store(self, url: str | None) -> CheckpointStore | None:
+        if url is None:
+            return None
+        store = CheckpointStore.open(url)
+        store.join(self._ticket.run)
+        return store
 
     def _mark_ended(self, deploy: Deploy) -> None:
         """We replace a dead worker, and some of its sources had ended before: their end will not be sent again."""
@@ -237,11 +291,18 @@ class _Agent:
                     count=more,
                 )
             )
-        for bolt in self._worker.bolts:
-            if hasattr(bolt.logic, "drain_collected"):
-                self._send_rows(bolt.component, bolt.logic.drain_collected())
+        self._send_all_rows()
 
-    def _send_rows(self, sink: str, rows: list[tuple[Any, ...]]) -> None:
+    def _send_all_rows(self) -> None:
+        for bolt in () if self._worker is None else self._worker.bolts:
+            if isinstance(bolt.logic, CollectingBolt):
+                self._send_rows(bolt)
+
+    def _send_rows(self, bolt: BoltTask) -> None:
+        logic, sink = bolt.logic, bolt.component
+        arrivals = None if bolt.collecting is None else bolt.collecting.arrivals
+        numbered = logic.fetched if logic.by_epochs else None
+        rows: list[tuple[Any, ...]] = logic.drain_collected()
         for start in range(0, len(rows), MOST_ROWS_PER_MESSAGE):
             chunk = rows[start : start + MOST_ROWS_PER_MESSAGE]
             try:
@@ -249,4 +310,14 @@ class _Agent:
             except TypeError as error:
                 message = f"sink {sink!r} has collected what cannot travel to the driver: {error}"
                 raise RunError(message) from error
-            self._control.send(Collected(component=sink, count=len(chunk), rows=encoded))
+            is_last = start + len(chunk) == len(rows)
+            self._control.send(
+                Collected(
+                    component=sink,
+                    task=bolt.task,
+                    first=None if numbered is None else numbered + start,
+                    count=len(chunk),
+                    rows=encoded,
+                    arrivals=arrivals if is_last else None,
+                )
+            )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from penstock.control.protocol import Collected
 from penstock.control.settings import ControlSettings
 from penstock.errors import RunError
+from penstock.transport.values import decode_rows, encode_rows
 
 __all__ = ["Collection"]
 
@@ -18,9 +21,19 @@ class Collection:
         self._rows = 0
         self._bytes = 0
         self._chunks: dict[str, list[bytes]] = {}
+        self._next: dict[int, int] = {}
+        """By task: the number of the next row."""
 
     def add(self, chunk: Collected) -> None:
-        """Keeps a chunk; RunError if there are too many rows or bytes by now."""
+        """Keeps a chunk; RunError if there are too many rows or bytes by now. Rows that came before are passed over."""
+        if chunk.first is not None:
+            wanted = self._next.get(chunk.task, 0)
+            if chunk.first + chunk.count <= wanted:
+                return
+            if chunk.first != wanted:  # some of it came before: chunks are cut elsewhere after a failure
+                new = [tuple(row) for row in decode_rows(chunk.rows)[wanted - chunk.first :]]
+                chunk = msgspec.structs.replace(chunk, first=wanted, count=len(new), rows=encode_rows(new))
+            self._next[chunk.task] = wanted + chunk.count
         rows, size = self._rows + chunk.count, self._bytes + len(chunk.rows)
         if rows > self._most_rows or size > self._most_bytes:
             message = (

@@ -12,7 +12,16 @@ from __future__ import annotations
 
 from penstock.control.aggregation import Aggregation
 from penstock.control.collection import Collection
-from penstock.control.events import Arrived, Event, HostEnded, HostFailed, Launch, Severed
+from penstock.control.events import (
+    Arrived,
+    EpochCommitted,
+    EpochNotCommitted,
+    Event,
+    HostEnded,
+    HostFailed,
+    Launch,
+    Severed,
+)
 from penstock.control.failures import FailureLog
 from penstock.control.instructions import Fail, Finish, Instruction, RunSummary, SendTo
 from penstock.control.lifecycle import Lifecycle
@@ -34,14 +43,18 @@ from penstock.control.protocol import (
     Left,
     MetricsAnswer,
     NotNow,
+    PeerGone,
     Pulse,
     Question,
     Ready,
     Refuse,
     Register,
     Report,
+    RowsKept,
     StatusAnswer,
     TaskFailure,
+    TaskNotSaved,
+    TaskSaved,
 )
 from penstock.control.recovery import Recovery
 from penstock.control.settings import ControlSettings, RunPlan
@@ -81,6 +94,12 @@ class Controller:
             self._recovery.host_ended(event, now_s)
         elif isinstance(event, HostFailed):
             self._lifecycle.fail(RunError(f"no worker can be started any more: {event.error}"), now_s)
+        elif isinstance(event, EpochCommitted):
+            assert self._lifecycle.rewinds is not None
+            self._lifecycle.rewinds.committed(event.epoch)
+        elif isinstance(event, EpochNotCommitted):
+            assert self._lifecycle.rewinds is not None
+            self._lifecycle.rewinds.not_committed(event.epoch, event.reason)
         elif isinstance(event, Launch):
             self._lifecycle.launch(now_s)
         else:
@@ -157,16 +176,45 @@ class Controller:
         elif isinstance(message, TaskFailure):
             self._failures.add(message)
         elif isinstance(message, Collected):
-            try:
-                self._collection.add(message)
-            except RunError as error:
-                self._lifecycle.fail(error, now_s)
+            self._collected(member, message, now_s)
+        elif isinstance(message, TaskSaved | TaskNotSaved):
+            self._heard_of_checkpoint(message)
+        elif isinstance(message, PeerGone):
+            self._peer_gone(message, now_s)
         elif isinstance(message, Ended):
             self._lifecycle.ended(member)
         elif isinstance(message, Fatal):
             self._fatal(member, message, now_s)
         elif isinstance(message, Left):
             self._left(member, message.reason, now_s)
+
+    def _collected(self, member: Member, message: Collected, now_s: float) -> None:
+        try:
+            self._collection.add(message)
+        except RunError as error:
+            self._lifecycle.fail(error, now_s)
+            return
+        if message.arrivals is not None:
+            self._lifecycle.send(member, RowsKept(task=message.task, arrivals=message.arrivals))
+
+    def _heard_of_checkpoint(self, message: TaskSaved | TaskNotSaved) -> None:
+        rewinds = self._lifecycle.rewinds
+        if rewinds is None:
+            return
+        if isinstance(message, TaskSaved):
+            rewinds.saved(message)
+        else:
+            rewinds.not_saved(message)
+
+    def _peer_gone(self, message: PeerGone, now_s: float) -> None:
+        """A worker found another one dead, sooner than we could."""
+        seat = self._membership.seats.get(message.worker)
+        if seat is None or seat.member is None or seat.generation != message.generation:
+            return
+        member = seat.member
+        if self._is_missed(member):
+            self._membership.vacate(message.worker, now_s)
+            self._recovery.lost(member, "its process is dead", now_s)
 
     def _fatal(self, member: Member, message: Fatal, now_s: float) -> None:
         early = self.phase in (Phase.STARTING, Phase.DEPLOYING)

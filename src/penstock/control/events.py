@@ -6,7 +6,17 @@ import msgspec
 
 from penstock.control.protocol import FromWorker, Question
 
-__all__ = ["Arrived", "Event", "HostEnded", "HostFailed", "Launch", "Severed", "Tick"]
+__all__ = [
+    "Arrived",
+    "EpochCommitted",
+    "EpochNotCommitted",
+    "Event",
+    "HostEnded",
+    "HostFailed",
+    "Launch",
+    "Severed",
+    "Tick",
+]
 
 
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,8 +52,21 @@ class HostFailed(msgspec.Struct, frozen=True, kw_only=True):
     error: str
 
 
+class EpochCommitted(msgspec.Struct, frozen=True, kw_only=True):
+    """An epoch is in the checkpoint."""
+
+    epoch: int
+
+
+class EpochNotCommitted(msgspec.Struct, frozen=True, kw_only=True):
+    """An epoch could not be put into the checkpoint, and is not there."""
+
+    epoch: int
+    reason: str
+
+
 class Tick(msgspec.Struct, frozen=True, kw_only=True):
     """Time has passed. Whoever drives a controller sends one several times a second."""
 
 
-Event = Launch | Arrived | Severed | HostEnded | HostFailed | Tick
+Event = Launch | Arrived | Severed | HostEnded | HostFailed | EpochCommitted | EpochNotCommitted | Tick

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import msgspec
 
+from penstock.checkpoint.manifest import Manifest
 from penstock.control.metrics import RunMetrics
 from penstock.control.protocol import Answer, FromController
 from penstock.control.status import RunStatus
 from penstock.errors import RunError
 
-__all__ = ["Fail", "Finish", "Instruction", "RunSummary", "SendTo", "StartWorker", "StopWorker"]
+__all__ = ["CommitEpoch", "Fail", "Finish", "Instruction", "RunSummary", "SendTo", "StartWorker", "StopWorker"]
 
 
 class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,6 +43,12 @@ class StopWorker(msgspec.Struct, frozen=True, kw_only=True):
     launch: int
 
 
+class CommitEpoch(msgspec.Struct, frozen=True, kw_only=True):
+    """Put an epoch into the checkpoint. EpochCommitted or EpochNotCommitted follows."""
+
+    manifest: Manifest
+
+
 class Finish(msgspec.Struct, frozen=True, kw_only=True):
     """The run is over, in good order. Comes once, and no Fail with it."""
 
@@ -55,4 +62,4 @@ class Fail(msgspec.Struct, frozen=True, kw_only=True):
     summary: RunSummary
 
 
-Instruction = SendTo | StartWorker | StopWorker | Finish | Fail
+Instruction = SendTo | StartWorker | StopWorker | CommitEpoch | Finish | Fail

@@ -19,12 +19,14 @@ from penstock.control.instructions import Instruction, SendTo, StartWorker, Stop
 from penstock.control.membership import Member, Membership
 from penstock.control.notices import Notices
 from penstock.control.protocol import Admit, Begin, BeginEpoch, Deploy, Drain, FromController, PeerChanged, Refuse, Stop
+from penstock.control.rewinds import Rewinds
 from penstock.control.settings import ControlSettings, RunPlan
 from penstock.control.status import Phase
 from penstock.errors import PenstockError, RunError, StartError
 from penstock.plan.assignment import Assignment
 from penstock.plan.cluster import WorkerSlot
 from penstock.plan.schedulers.base import PlanRequest, checked_plan
+from penstock.worker.task_checkpoints import TaskRestore
 
 __all__ = ["Lifecycle"]
 
@@ -53,6 +55,10 @@ class Lifecycle:
         self._progress_at_s = math.inf  # before the launch, nobody is late
         self._stopping_at_s = 0.0
         self.epochs = Epochs(every_s=settings.epoch_every_s)
+        self.rewinds: Rewinds | None = None
+        """None where nothing is saved."""
+        if settings.delivery == "exactly_once":
+            self.rewinds = Rewinds(plan, settings, membership, self, notices, out)
 
     def run_s(self, now_s: float) -> float:
         """How long tuples have been able to flow, or could until the end."""
@@ -73,6 +79,8 @@ class Lifecycle:
         self.send(member, Admit(generation=member.generation))
         if self.phase is Phase.STARTING:
             self._progress_at_s = now_s
+        elif self.rewinds is not None and self.phase is not Phase.DEPLOYING:
+            self.rewinds.joined()
         else:
             self._deploy(member, now_s)
             for other in self._membership.members():
@@ -84,8 +92,8 @@ class Lifecycle:
         if member.stage != "deployed" or self.assignment is None or assignment != self.assignment.number:
             return
         member.stage = "ready"
-        if self.phase in (Phase.RUNNING, Phase.DRAINING):
-            self._begin(member)
+        if self.phase in (Phase.RUNNING, Phase.DRAINING) and self.rewinds is None:
+            self.begin(member)
 
     def ended(self, member: Member) -> None:
         """All tasks of a member are over."""
@@ -106,6 +114,9 @@ class Lifecycle:
     def begin_epoch_if_due(self, now_s: float) -> None:
         """Has markers sent, now and then, where they are of use."""
         if self._settings.delivery == "at_most_once" or self.phase not in (Phase.RUNNING, Phase.DRAINING):
+            return
+        if self.rewinds is not None:
+            self.rewinds.begin_epoch_if_due(now_s)
             return
         epoch = self.epochs.due(now_s)
         if epoch is not None:
@@ -145,7 +156,9 @@ class Lifecycle:
             elif self.phase is Phase.DEPLOYING:
                 self._advance_deploying(now_s)
             elif self.phase in (Phase.RUNNING, Phase.DRAINING):
-                if all(seat.ended for seat in self._membership.seats.values()):
+                if self.rewinds is not None:
+                    self.rewinds.advance(now_s)
+                elif all(seat.ended for seat in self._membership.seats.values()):
                     self.stop(now_s)
             elif self.phase is Phase.STOPPING:
                 self._advance_stopping(now_s)
@@ -163,7 +176,7 @@ class Lifecycle:
             for worker in missing:
                 self.force_out(worker, now_s)
                 self._membership.release(worker, now_s)
-        self._assign(now_s)
+        self.assign(self._membership.members(), now_s)
 
     def _too_few(self, there: list[int]) -> str:
         settings = self._settings
@@ -175,10 +188,10 @@ class Lifecycle:
         )
         return "\n".join([text, *self._notices.all()])
 
-    def _assign(self, now_s: float) -> None:
-        members = self._membership.members()
+    def assign(self, members: list[Member], now_s: float) -> None:
+        """Shares the tasks out over these members, and tells them."""
         slots = tuple(WorkerSlot(worker=member.worker, node=member.about.node) for member in members)
-        request = PlanRequest(tasks=self._plan.tasks, edges=self._plan.edges, slots=slots)
+        request = PlanRequest(tasks=self._plan.tasks, edges=self._plan.edges, slots=slots, current=self.assignment)
         try:
             self.assignment = checked_plan(self._plan.scheduler, request)
         except PenstockError as error:
@@ -187,7 +200,8 @@ class Lifecycle:
             text = f"scheduler {self._plan.scheduler.name!r} raised while it planned:\n{traceback.format_exc()}"
             self.fail(StartError(text), now_s)
         else:
-            self.phase = Phase.DEPLOYING
+            if self.phase is Phase.STARTING:
+                self.phase = Phase.DEPLOYING
             for member in members:
                 self._deploy(member, now_s)
 
@@ -204,8 +218,18 @@ class Lifecycle:
             peers=tuple(other.peer for other in self._membership.members()),
             resume=self.epochs.progress_of(self.assignment.tasks_on(member.worker)),
             ended_tasks=tuple(task for task, worker in self.assignment.worker_of.items() if worker in over),
+            checkpoint_url=self._plan.checkpoint_url,
+            epoch=0 if self.rewinds is None else self.rewinds.checkpointing.committed,
+            restore=self._restores(member),
         )
         self.send(member, deploy)
+
+    def _restores(self, member: Member) -> tuple[TaskRestore, ...]:
+        assert self.assignment is not None
+        if self.rewinds is None:
+            return ()
+        mine = self.assignment.tasks_on(member.worker)
+        return tuple(restore for restore in self.rewinds.checkpointing.restores() if restore.task in mine)
 
     def _advance_deploying(self, now_s: float) -> None:
         # A silent member that was ready may be dead: better to begin when it spoke again, or was replaced.
@@ -216,9 +240,10 @@ class Lifecycle:
             self.phase = Phase.RUNNING
             self.began_at_s = now_s
             for member in self._membership.members():
-                self._begin(member)
+                self.begin(member)
 
-    def _begin(self, member: Member) -> None:
+    def begin(self, member: Member) -> None:
+        """Lets a member's spouts go."""
         member.stage = "begun"
         self.send(member, Begin())
         if self.phase is Phase.DRAINING:

@@ -10,12 +10,14 @@ from typing import ClassVar
 
 import msgspec
 
+from penstock.checkpoint.manifest import SavedTask
 from penstock.control.metrics import PairCounts, RunMetrics, TaskCounts
 from penstock.control.status import RunStatus
 from penstock.plan.assignment import Assignment
 from penstock.plan.edges import Edge
 from penstock.plan.tasks import Task
 from penstock.worker.resume import SpoutProgress
+from penstock.worker.task_checkpoints import TaskRestore
 
 __all__ = [
     "Admit",
@@ -27,6 +29,7 @@ __all__ = [
     "Begin",
     "BeginEpoch",
     "Collected",
+    "Committed",
     "Deploy",
     "Done",
     "Drain",
@@ -41,15 +44,19 @@ __all__ = [
     "NotNow",
     "Peer",
     "PeerChanged",
+    "PeerGone",
     "Pulse",
     "Question",
     "Ready",
     "Refuse",
     "Register",
     "Report",
+    "RowsKept",
     "StatusAnswer",
     "Stop",
     "TaskFailure",
+    "TaskNotSaved",
+    "TaskSaved",
 ]
 
 
@@ -129,8 +136,38 @@ class Collected(Message, frozen=True, kw_only=True):
     """Rows that a Collect sink received: one msgpack array of rows, as the sink's worker wrote it."""
 
     component: str
+    task: int
+    first: int | None = None
+    """The number of the first row among those of the task, from 0: rows that come twice count once. None: all count."""
     count: int
     rows: bytes
+    arrivals: int | None = None
+    """How far the sink has come with this; answered with RowsKept. None: nobody waits for that."""
+
+
+class TaskSaved(Message, frozen=True, kw_only=True):
+    """What an epoch has of a task lies in its place."""
+
+    assignment: int
+    task: int
+    epoch: int
+    saved: SavedTask
+
+
+class TaskNotSaved(Message, frozen=True, kw_only=True):
+    """What an epoch has of a task could not be written."""
+
+    assignment: int
+    task: int
+    epoch: int
+    reason: str
+
+
+class PeerGone(Message, frozen=True, kw_only=True):
+    """The process of another worker is dead: its ring has nobody to read it."""
+
+    worker: int
+    generation: int
 
 
 class Ended(Message, frozen=True, kw_only=True):
@@ -186,6 +223,12 @@ class Deploy(Message, frozen=True, kw_only=True):
     """All workers, the receiver included. One that is just being restarted may be missing: PeerChanged follows."""
     resume: tuple[SpoutProgress, ...] = ()
     """Where the receiver's spouts go on, if they have run before."""
+    checkpoint_url: str | None = None
+    """Where tasks are saved."""
+    epoch: int = 0
+    """The epoch that everything goes on from; 0 is the very beginning."""
+    restore: tuple[TaskRestore, ...] = ()
+    """What the receiver's tasks go on from."""
     ended_tasks: tuple[int, ...] = ()
     """Tasks whose worker has ended for good: their end-of-stream will not come, it has been."""
 
@@ -204,6 +247,21 @@ class BeginEpoch(Message, frozen=True, kw_only=True):
     """Spouts send a marker of this number behind all that they have emitted."""
 
     epoch: int
+    committed: int = 0
+    """The newest epoch in the checkpoint."""
+
+
+class Committed(Message, frozen=True, kw_only=True):
+    """An epoch is in the checkpoint: what was prepared for it may be seen."""
+
+    epoch: int
+
+
+class RowsKept(Message, frozen=True, kw_only=True):
+    """The driver has the rows that a Collect sink sent."""
+
+    task: int
+    arrivals: int
 
 
 class Drain(Message, frozen=True, kw_only=True):
@@ -261,7 +319,22 @@ class NotNow(Message, frozen=True, kw_only=True):
     reason: str
 
 
-FromWorker = Register | Heartbeat | Ready | Report | TaskFailure | Collected | Ended | Fatal | Left
-FromController = Admit | Refuse | Deploy | PeerChanged | Begin | BeginEpoch | Drain | Stop | Pulse
+FromWorker = (
+    Register
+    | Heartbeat
+    | Ready
+    | Report
+    | TaskFailure
+    | Collected
+    | TaskSaved
+    | TaskNotSaved
+    | PeerGone
+    | Ended
+    | Fatal
+    | Left
+)
+FromController = (
+    Admit | Refuse | Deploy | PeerChanged | Begin | BeginEpoch | Committed | RowsKept | Drain | Stop | Pulse
+)
 Question = AskStatus | AskMetrics | AskDrain | AskStop
 Answer = StatusAnswer | MetricsAnswer | Done | NotNow

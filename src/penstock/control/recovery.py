@@ -40,6 +40,8 @@ class Recovery:
         seat = self._membership.seats[member.worker]
         self._notices.add(f"{member.place} is lost: {reason}")
         self._count_loss(seat, reason, now_s)
+        if self._lifecycle.rewinds is not None:
+            self._lifecycle.rewinds.lost(member.worker)
 
     def forced_out(self, member: Member, reason: str, now_s: float) -> None:
         """A process is there and of no use: its job is ended, and when that is done, started anew."""
@@ -100,6 +102,8 @@ class Recovery:
             self.forced_out(member, f"silent for {silent_s:.1f} s", now_s)
 
     def _watch_empty(self, seat: Seat, now_s: float) -> None:
+        if self._lifecycle.rewinds is not None and self._membership.members():
+            return  # the others have its tasks, or will have
         if now_s - seat.empty_since_s >= self._settings.rejoin_timeout_s:
             text = (
                 f"worker {seat.worker} was lost ({seat.trouble}) and did not come back within "

@@ -20,11 +20,22 @@ from typing import Self
 import zmq
 
 from penstock.control.attention import AttentiveClock
+from penstock.control.checkpoint_keeper import CheckpointKeeper
 from penstock.control.codec import decode_to_controller, encode
 from penstock.control.controller import Controller
-from penstock.control.events import Arrived, Event, HostEnded, HostFailed, Launch, Severed, Tick
+from penstock.control.events import (
+    Arrived,
+    EpochCommitted,
+    EpochNotCommitted,
+    Event,
+    HostEnded,
+    HostFailed,
+    Launch,
+    Severed,
+    Tick,
+)
 from penstock.control.host import Host
-from penstock.control.instructions import Fail, Finish, Instruction, SendTo, StartWorker, StopWorker
+from penstock.control.instructions import CommitEpoch, Fail, Finish, Instruction, SendTo, StartWorker, StopWorker
 from penstock.control.keys import RunKeys
 from penstock.control.numbering import Numbering
 from penstock.control.protocol import Answer, Question
@@ -75,6 +86,7 @@ class ControlServer(Asker):
             raise RunError(message) from error
         self.endpoint = endpoint_of(public_host or bind_host, port)
         self._host: Host | None = None
+        self._keeper: CheckpointKeeper | None = None
         self._thread: threading.Thread | None = None
         self._numberings: OrderedDict[bytes, Numbering] = OrderedDict()
         self._posted: SimpleQueue[Event] = SimpleQueue()
@@ -89,14 +101,14 @@ class ControlServer(Asker):
 
     # ---- from any thread
 
-    def launch(self, host: Host) -> None:
+    def launch(self, host: Host, keeper: CheckpointKeeper | None = None) -> None:
         """Starts the run: the host is asked for workers."""
-        self._host = host
+        self._host, self._keeper = host, keeper
         self._thread = threading.Thread(target=self._serve, name="penstock-control", daemon=True)
         self.post(Launch())
         self._thread.start()
 
-    def post(self, event: HostEnded | HostFailed | Launch | Arrived) -> bool:
+    def post(self, event: HostEnded | HostFailed | EpochCommitted | EpochNotCommitted | Launch | Arrived) -> bool:
         """Tells the controller something: how a host says what became of its workers. False if this is closed."""
         with self._bell_lock:
             if self._closed:
@@ -234,6 +246,9 @@ class ControlServer(Asker):
             self._send(instruction)
         elif isinstance(instruction, StartWorker | StopWorker):
             self._ask_host(instruction)
+        elif isinstance(instruction, CommitEpoch):
+            assert self._keeper is not None
+            self._keeper.commit(instruction.manifest)
         else:
             self._end = instruction
             self._over.set()

@@ -6,6 +6,8 @@ import platform
 
 import msgspec
 
+from penstock.checkpoint.manifest import Manifest
+from penstock.checkpoint.shape import SavedShape
 from penstock.flow.delivery import Delivery
 from penstock.plan.edges import Edge
 from penstock.plan.schedulers.base import Scheduler
@@ -26,6 +28,12 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     blob: bytes
     """The topology as workers get it."""
     scheduler: Scheduler
+    checkpoint_url: str | None = None
+    """Where tasks are saved, exactly once."""
+    shape: SavedShape | None = None
+    """The topology, as the checkpoint remembers it."""
+    start: Manifest | None = None
+    """The epoch that the run goes on from."""
     penstock_version: str = __version__
     """Workers must have the same."""
     python_version: str = platform.python_version()

@@ -17,7 +17,7 @@ message per tree, and whoever loses a ledger has lost the spout, too, which then
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from operator import itemgetter
 
 import msgspec
@@ -81,11 +81,11 @@ class AckBook:
         """Counts the tuples of a frame as processed; what came of them is counted as sent before the news are taken."""
         self._add(Counter(roots), -frame)
 
-    def processed_counts(self, counts: dict[Root, int], frame: int) -> None:
+    def processed_counts(self, counts: Mapping[Root, int], frame: int) -> None:
         """The same, where it is known how many tuples of each tree there are."""
         self._add(counts, -frame)
 
-    def _add(self, counts: dict[Root, int], frame: int) -> None:
+    def _add(self, counts: Mapping[Root, int], frame: int) -> None:
         sums = self._sums
         for root, count in counts.items():
             if root:

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from penstock.checkpoint.store import CheckpointStore
+from penstock.control.checkpoint_keeper import CheckpointKeeper
 from penstock.control.controller import Controller
 from penstock.control.instructions import Fail, Finish
 from penstock.control.keys import RunKeys
@@ -56,6 +58,7 @@ class Run:
         *,
         session: SparkSession,
         resources: contextlib.ExitStack,
+        store: CheckpointStore | None = None,
     ) -> None:
         self.id = plan.run
         """Names the run among all, on the command line for one."""
@@ -89,12 +92,16 @@ class Run:
                     settings=settings.worker,
                 )
 
+            keeper = None
+            if store is not None:
+                keeper = CheckpointKeeper(store, run=plan.run, post=self._server.post)
+                resources.callback(keeper.close)
             host = SparkHost(session, run=plan.run, topology=topology.name, ticket=ticket, post=self._server.post)
             resources.callback(host.close)
             # A script that ends without stopping its run: our threads would be cut off in the middle of a word.
             atexit.register(self.abandon)
             resources.callback(atexit.unregister, self.abandon)
-            self._server.launch(host)
+            self._server.launch(host, keeper)
             self._resources = resources.pop_all()
 
     # ---- asking

@@ -9,13 +9,17 @@ import secrets
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from penstock.control.settings import RunPlan
+from penstock.flow.delivery import Delivery
 from penstock.plan.edges import edges_of
 from penstock.plan.schedulers.base import Scheduler
 from penstock.plan.schedulers.registry import scheduler as scheduler_named
 from penstock.plan.shape import shape_of
 from penstock.plan.tasks import tasks_of
 from penstock.spark.doctor import refuse_or_warn
+from penstock.spark.guarantee import claimed_checkpoint, delivery_of, require_replayable
 from penstock.spark.handle import Run
 from penstock.spark.session import borrowed_session
 from penstock.spark.settings import RunSettings
@@ -44,6 +48,8 @@ def run(
     min_workers: int | None = None,
     spark: SparkSession | None = None,
     scheduler: str | Scheduler = "even",
+    delivery: Delivery | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
     **settings: Any,
 ) -> Summary:
@@ -56,11 +62,16 @@ def run(
         min_workers: how few will do when Spark has no room for more; by default all must come.
         spark: the session, classic or Connect; by default the active one, or else a local one for this run.
         scheduler: which scheduler places the tasks.
+        delivery: what is promised when something dies: ``at_most_once``, ``at_least_once`` or ``exactly_once``; by
+            default at least once, and exactly once if there is a checkpoint.
+        checkpoint: where to save all state: a path or URL of any filesystem that pyarrow knows, which all workers
+            reach. If there is something already, the run goes on from it.
         progress: called with the run about twice a second, for those who watch.
         settings: any of `ControlSettings` and `WorkerSettings`, by name.
 
     Raises:
         TopologyError: the topology cannot run; the text lists everything that is wrong with it.
+        CheckpointError: the checkpoint cannot be used, or the topology cannot go on from it.
         SlotsError: Spark has fewer slots than workers are asked for.
         StartError: the workers could not start.
         RunError: the run failed. The text ends with the worker's traceback where there is one.
@@ -71,6 +82,8 @@ def run(
         min_workers=min_workers,
         spark=spark,
         scheduler=scheduler,
+        delivery=delivery,
+        checkpoint=checkpoint,
         **settings,
     ) as running:
         while not running.wait(timeout_s=None if progress is None else _PROGRESS_EVERY_S):
@@ -96,10 +109,15 @@ def start(
     min_workers: int | None = None,
     spark: SparkSession | None = None,
     scheduler: str | Scheduler = "even",
+    delivery: Delivery | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
     **settings: Any,
 ) -> Run:
     """Starts a topology, and returns when tuples can flow. Arguments and errors are those of `run`."""
     topology.check()
+    settings["delivery"] = promised = delivery_of(delivery, checkpoint)
+    if promised == "exactly_once":
+        require_replayable(topology)
     tasks = tasks_of(shape_of(topology))
     if workers is None:
         min_workers = min_workers or 1
@@ -119,13 +137,22 @@ def start(
         refuse_or_warn(examine_settings(session, workers=workers, settings=asked.worker))
         granted = workers_to_ask_for(count_slots(session), workers=workers, min_workers=min_workers)
         resources.enter_context(held_slots(session, run=plan.run, count=granted))
-        begun = Run(
-            topology,
-            plan,
-            RunSettings.of(workers=granted, min_workers=min_workers, given=settings),
-            session=session,
-            resources=resources.pop_all(),
-        )
+        saved = None if checkpoint is None else claimed_checkpoint(topology, checkpoint, run=plan.run)
+        if saved is not None:
+            plan = msgspec.structs.replace(plan, checkpoint_url=saved.store.url, shape=saved.shape, start=saved.start)
+        try:
+            begun = Run(
+                topology,
+                plan,
+                RunSettings.of(workers=granted, min_workers=min_workers, given=settings),
+                session=session,
+                resources=resources.pop_all(),
+                store=None if saved is None else saved.store,
+            )
+        except BaseException:
+            if saved is not None:
+                saved.store.release(plan.run)
+            raise
         try:
             begun.wait_until_begun()
         except BaseException:

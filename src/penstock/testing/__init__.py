@@ -12,7 +12,7 @@ A whole topology, run to its end:
     >>> result.captured("sink"), result.failures
     ([('HELLO',), ('WORLD',)], [])
 
-Step by step, with `LocalCluster`; one bolt alone, with `BoltTester`.
+Step by step, with `LocalCluster`; one bolt alone, with `BoltTester`; with faults, with `survive`.
 
 The workers, queues, frames and credit are those of a real run: only the memory between the workers, the clock and the
 order in which the workers get their turns are the kit's. So a test with ``workers=3`` sends what it emits through the
@@ -21,6 +21,7 @@ encoding that a real run uses, and the same test gives the same result every tim
 
 from penstock.testing.bolt_tester import BoltTester, make_tuple
 from penstock.testing.captured_sink import CapturedSink
+from penstock.testing.chaos import ChaosReport, Fault, ProcessFaults, survive
 from penstock.testing.fed_spout import FedSpout
 from penstock.testing.local_cluster import LocalCluster
 from penstock.testing.result import ComponentCounts, FailureCount, Result
@@ -30,12 +31,16 @@ from penstock.testing.virtual_clock import VirtualClock
 __all__ = [
     "BoltTester",
     "CapturedSink",
+    "ChaosReport",
     "ComponentCounts",
     "FailureCount",
+    "Fault",
     "FedSpout",
     "LocalCluster",
+    "ProcessFaults",
     "Result",
     "VirtualClock",
     "make_tuple",
     "run_topology",
+    "survive",
 ]

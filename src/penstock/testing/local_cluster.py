@@ -25,6 +25,8 @@ from typing import Self
 
 import msgspec
 
+from penstock.checkpoint.shape import saved_shape
+from penstock.control.checkpointing import Checkpointing
 from penstock.errors import RunError
 from penstock.flow.delivery import Delivery
 from penstock.plan.assignment import Assignment
@@ -36,11 +38,13 @@ from penstock.plan.shape import shape_of
 from penstock.plan.tasks import tasks_of
 from penstock.testing.fed_spout import FedSpout
 from penstock.testing.memory import MemoryInbox, MemoryWay
+from penstock.testing.part_memory import PartMemory
 from penstock.testing.record_keeper import RecordKeeper
 from penstock.testing.result import Result
 from penstock.testing.turns import InTurn, Shuffled, Turns
 from penstock.testing.virtual_clock import VirtualClock
 from penstock.topology.topology import Topology
+from penstock.worker.checkpoints import NotSaved
 from penstock.worker.deployment import Deployment
 from penstock.worker.resume import SpoutProgress
 from penstock.worker.settings import WorkerSettings
@@ -94,6 +98,11 @@ class LocalCluster:
         self._turns: Turns = InTurn() if seed is None else Shuffled(seed)
         self._assignment = _placed(topology, worker_of) if worker_of is not None else _planned(topology, workers)
         self._keeper = RecordKeeper(topology)
+        self.parts = PartMemory()
+        """Where tasks are saved, exactly once."""
+        self._checkpointing = Checkpointing(
+            run="local", tasks=tasks_of(shape_of(topology)), shape=saved_shape(topology), every_s=1.0, start=None
+        )
         numbers = self._assignment.workers()
         self._inboxes = {number: MemoryInbox(capacity_bytes=self._settings.inbox_bytes) for number in numbers}
         self.workers: dict[int, Worker] = {}
@@ -108,13 +117,14 @@ class LocalCluster:
             worker.begin()
         self.clock.attach(self)
 
-    def step(self) -> bool:
-        """Gives one worker one turn. Returns whether anything happened."""
-        return self._turn(self._turns.next_of(sorted(self.workers)))
+    def step(self, *, without: int | None = None) -> bool:
+        """Gives one worker one turn, but not the one that is left out. Returns whether anything happened."""
+        able = sorted(self.workers.keys() - {without})
+        return bool(able) and self._turn(self._turns.next_of(able))
 
     def settle(self) -> None:
         """Gives turns until nothing more happens at this instant."""
-        if self._pending and self.clock.now_ns() >= self._epoch_at_ns:
+        if self._wants_epochs and self.clock.now_ns() >= self._epoch_at_ns:
             self.begin_epoch()
         busy = set(self.workers)
         turns = 0
@@ -154,6 +164,8 @@ class LocalCluster:
 
     def begin_epoch(self) -> int:
         """Has the spouts send markers, as the controller does now and then; returns the number of the epoch."""
+        if self._settings.delivery == "exactly_once":
+            return self._begin_checkpoint()
         self._epoch += 1
         for worker in self.workers.values():
             self._progress |= {spout.task: spout.progress() for spout in worker.spouts}
@@ -161,6 +173,50 @@ class LocalCluster:
         for worker in self.workers.values():
             worker.begin_epoch(self._epoch)
         return self._epoch
+
+    def _begin_checkpoint(self) -> int:
+        """Begins an epoch, unless one is under way; it is committed as soon as all tasks are saved."""
+        self._epoch_at_ns = self.clock.now_ns() + EPOCH_EVERY_NS
+        self._checkpointing.give_up()
+        all_ended = len(self.workers) == len(self._inboxes) and all(worker.ended for worker in self.workers.values())
+        epoch = self._checkpointing.final_epoch(0.0) if all_ended else self._checkpointing.due(float("inf"))
+        if epoch is None:
+            return self._checkpointing.committed
+        for worker in self.workers.values():
+            worker.begin_epoch(epoch, self._checkpointing.committed)
+        return epoch
+
+    @property
+    def checkpoint_under_way(self) -> bool:
+        """Whether an epoch was begun and is not committed yet."""
+        return self._checkpointing.is_under_way
+
+    def _take_checkpoint_news(self, worker: Worker) -> bool:
+        heard = False
+        for news in worker.checkpoint_news():
+            heard = True
+            if isinstance(news, NotSaved):
+                self._checkpointing.give_up()
+                continue
+            manifest = self._checkpointing.saved(news.task, news.epoch, news.saved)
+            if manifest is not None:
+                self._checkpointing.was_committed(manifest.epoch)
+                for other in self.workers.values():
+                    other.committed(manifest.epoch)
+        return heard
+
+    def _rewind(self) -> None:
+        """Sets everything back to the last epoch, on all workers that were not killed."""
+        self._checkpointing.give_up()
+        self._close_workers()
+        numbers = [*self._inboxes]
+        self._assignment = Assignment(number=self._assignment.number + 1, worker_of=self._assignment.worker_of)
+        self._inboxes = {number: MemoryInbox(capacity_bytes=self._settings.inbox_bytes) for number in numbers}
+        self.workers = {}
+        for number in numbers:
+            self._deploy(number)
+        for worker in self.workers.values():
+            worker.begin()
 
     def drain(self) -> None:
         """Stops the spouts: what is inside flows out, and the topology ends."""
@@ -171,7 +227,8 @@ class LocalCluster:
     def ended(self) -> bool:
         """Whether every task has ended."""
         all_live = len(self.workers) == len(self._inboxes)
-        return all_live and all(worker.ended for worker in self.workers.values())
+        committed = self._settings.delivery != "exactly_once" or self._checkpointing.is_finished
+        return committed and all_live and all(worker.ended for worker in self.workers.values())
 
     def kill(self, worker: int) -> None:
         """Loses a worker, with its tasks and all that is inside, as a crash would."""
@@ -181,6 +238,9 @@ class LocalCluster:
 
     def restart(self, worker: int) -> None:
         """Starts a worker again that was killed: its tasks begin anew."""
+        if self._settings.delivery == "exactly_once":
+            self._rewind()
+            return
         self._inboxes[worker] = MemoryInbox(capacity_bytes=self._settings.inbox_bytes)
         self._deploy(worker)
         for number, peer in self.workers.items():
@@ -206,13 +266,16 @@ class LocalCluster:
             for spout in worker.spouts
         ):
             ticks.append(self.clock.now_ns() + ASK_SPOUTS_EVERY_NS)
-        if self._pending:
+        if self._wants_epochs:
             ticks.append(max(self._epoch_at_ns, self.clock.now_ns() + 1))
         return min(ticks, default=None)
 
     @property
-    def _pending(self) -> int:
-        return sum(
+    def _wants_epochs(self) -> bool:
+        """Whether markers are of use: something is not done, or not committed."""
+        if self._settings.delivery == "exactly_once":
+            return not self._checkpointing.is_finished
+        return any(
             spout.pending
             for worker in self.workers.values()
             for spout in worker.spouts
@@ -222,6 +285,10 @@ class LocalCluster:
     def _turn(self, number: int) -> bool:
         before = sum(map(len, self._inboxes.values()))
         worked = self.workers[number].do_work()
+        if self._settings.delivery == "at_least_once":
+            self._keeper.fetch_rows(self.workers[number])
+        if self._take_checkpoint_news(self.workers[number]):
+            return True
         # Credit that is given back counts as no work, yet somebody waits for it.
         return worked > 0 or sum(map(len, self._inboxes.values())) != before
 
@@ -235,6 +302,10 @@ class LocalCluster:
             settings=self._settings,
             clock=self.clock,
             resume=self._progress,
+            store=self.parts,
+            restore=self._checkpointing.restores(),
+            epoch=self._checkpointing.committed,
+            saves_beside=False,
             seed=self._seed + number,
         )
         self._keeper.watch(deployment)

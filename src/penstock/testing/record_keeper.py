@@ -27,6 +27,7 @@ class RecordKeeper:
         self._workers: list[Worker] = []
         self._failures: dict[tuple[str, str], Failure] = {}
         self._counts: Counter[tuple[str, str]] = Counter()
+        self._rows_of: Counter[int] = Counter()
         self._collected: dict[str, list[tuple[Any, ...]]] = {
             name: [] for name, spec in self._components.items() if isinstance(spec.logic, Collect)
         }
@@ -72,6 +73,14 @@ class RecordKeeper:
             },
         )
 
+    def fetch_rows(self, worker: Worker) -> None:
+        """What the driver does now and then: takes what sinks have collected."""
+        for bolt in worker.bolts:
+            if isinstance(bolt.logic, Collect):
+                self._collected[bolt.component].extend(self._new_rows(bolt.task, bolt.logic))
+                if bolt.collecting is not None:
+                    bolt.collecting.made_good(bolt.collecting.arrivals)
+
     def _gather(self) -> None:
         for deployment in self._deployments:
             for failure, count in deployment.failures.take_fresh():
@@ -79,9 +88,16 @@ class RecordKeeper:
                 self._failures.setdefault(key, failure)
                 self._counts[key] += count
         for worker in self._workers:
-            for bolt in worker.bolts:
-                if isinstance(bolt.logic, Collect):
-                    self._collected[bolt.component].extend(bolt.logic.drain_collected())
+            self.fetch_rows(worker)
+
+    def _new_rows(self, task: int, sink: Collect) -> list[tuple[Any, ...]]:
+        if not sink.by_epochs:
+            return sink.drain_collected()
+        # After a failure the sink has all rows again, from the first.
+        first, known = sink.fetched, self._rows_of[task]
+        rows = sink.drain_collected()[max(0, known - first) :]
+        self._rows_of[task] += len(rows)
+        return rows
 
     def _counts_of(self, component: str) -> ComponentCounts:
         tasks = [

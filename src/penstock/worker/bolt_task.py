@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from penstock._native import Histogram
 from penstock.flow.credit import Channel
+from penstock.topology.collecting import CollectingBolt
+from penstock.topology.transactional import TransactionalSink
 from penstock.worker.alignment import Alignment
 from penstock.worker.arrival import Arrival, Marker
-from penstock.worker.runners import InputEdge, runner_for
+from penstock.worker.arrival_queue import ArrivalQueue
+from penstock.worker.runner_choice import runner_for
+from penstock.worker.runners import InputEdge, RecordRunner
+from penstock.worker.sink_runner import TrackedSinkRunner
 from penstock.worker.tasks import RunningTask
-from penstock.worker.tracked_runners import TrackedBatchRunner, tracked_runner_for
+from penstock.worker.tracked_runners import TrackedBatchRunner
 from penstock.worker.tracking import Keeper
 
 __all__ = ["BoltTask"]
@@ -28,6 +32,7 @@ class BoltTask(RunningTask):
         channels: Sequence[tuple[int, int]],
         processed_arrival: Callable[[int, Arrival], None],
         tick_every_s: float | None,
+        save: Callable[[int, int], None] | None = None,
         **common: Any,
     ) -> None:
         super().__init__(**common)
@@ -39,12 +44,11 @@ class BoltTask(RunningTask):
         self._processed_arrival = processed_arrival
         self.tick_every_ns = 0 if tick_every_s is None else int(tick_every_s * 1e9)
         self.tick_is_due = False
-        self._queue: deque[Arrival] = deque()
+        self._queue = ArrivalQueue()
+        self._save = save  # None: markers are passed on, and nothing waits for them
         self.hops = {edge: Histogram() for edge in inputs}
         self.latency = Histogram()
-        self._runner = (
-            runner_for(self, inputs) if self.tracking is None else tracked_runner_for(self, inputs, self.tracking)
-        )
+        self._runner = runner_for(self, inputs)
 
     def takes(self, arrival: Arrival) -> bool:
         """Whether this came on a channel that leads here, with the fields that come on it."""
@@ -54,8 +58,7 @@ class BoltTask(RunningTask):
 
     def accept(self, arrival: Arrival) -> None:
         """Puts an arrival at the end of the queue."""
-        self._queue.append(arrival)
-        self.queued_tuples += len(arrival)
+        self._queue.put(arrival)
 
     @property
     def has_work(self) -> bool:
@@ -72,8 +75,7 @@ class BoltTask(RunningTask):
         queue = self._queue
         started_ns = self.clock.now_ns()
         done = 0
-        while queue and done < most_tuples:
-            arrival = queue.popleft()
+        while done < most_tuples and (arrival := queue.take()) is not None:
             if arrival.marker is not None:
                 done += 1
                 self._act_on(arrival, arrival.marker)
@@ -85,7 +87,6 @@ class BoltTask(RunningTask):
             self._runner.run(arrival)
             done += count
             self.processed += count
-            self.queued_tuples -= count
             self.latency.record(max(0, self.clock.now_ns() - arrival.origin_ns), count)
             self._processed_arrival(self.task, arrival)
         if self.tick_is_due:
@@ -99,23 +100,61 @@ class BoltTask(RunningTask):
         return done
 
     def _act_on(self, arrival: Arrival, marker: Marker) -> None:
-        for aligned in self._alignment.arrive((arrival.edge, arrival.source), marker):
+        channel = (arrival.edge, arrival.source)
+        complete = self._alignment.arrive(channel, marker)
+        if self._save is not None:
+            if complete:
+                self._queue.release()
+            elif not marker.ends:
+                self._queue.hold(channel)
+        for aligned in complete:
             if self.ended:  # restarted sources have ended again
                 return
             if aligned.ends:
                 self.guarded(self.logic.finish)
                 self.ended = True
+                if isinstance(self._runner, TrackedSinkRunner) and isinstance(self.logic, TransactionalSink):
+                    self._runner.commit()
+            elif isinstance(self._runner, TrackedSinkRunner):
+                self._runner.marker(aligned.epoch)
             else:
                 self.passed_epoch = aligned.epoch
             self.flush(self.clock.now_ns())
             if isinstance(self._runner, TrackedBatchRunner):
                 self._runner.mark(aligned.epoch)
+            if self._save is not None and not aligned.ends:
+                self._save(self.task, aligned.epoch)
             self.outputs.put_marker(aligned)
 
     @property
     def keeper(self) -> Keeper | None:
         """What keeps trees here, if anything does."""
         return self._runner if isinstance(self._runner, TrackedBatchRunner) else None
+
+    def watch_keys(self, touch: Callable[[Iterable[Any]], None]) -> None:
+        """From now on, tells which keys' state may change."""
+        if isinstance(self._runner, RecordRunner):
+            self._runner.touch = touch
+
+    @property
+    def queued_tuples(self) -> int:
+        """See RunningTask."""
+        return self._queue.tuples
+
+    def full_sources(self, sources: frozenset[int], limit_tuples: int) -> set[int]:
+        """Which of these sources should send no more for now."""
+        return self._queue.full_sources(sources, limit_tuples)
+
+    def restore_end(self) -> None:
+        """It had ended: whoever it feeds is told so again."""
+        self.ended = True
+        self.outputs.put_marker(Marker(0, ends=True))
+
+    @property
+    def collecting(self) -> TrackedSinkRunner | None:
+        """What has to hear when the driver has the rows, if that matters."""
+        is_one = isinstance(self._runner, TrackedSinkRunner) and isinstance(self.logic, CollectingBolt)
+        return self._runner if is_one else None  # type: ignore[return-value]
 
     def reopen(self, sources: Iterable[int]) -> None:
         """These tasks upstream were restarted."""

@@ -20,6 +20,7 @@ from penstock.topology.context import TaskContext
 from penstock.topology.groupings import By, PartialKey
 from penstock.topology.spec import ComponentSpec
 from penstock.topology.topology import Topology
+from penstock.topology.transactional import TransactionalSink
 from penstock.topology.tuples import Tuple, tracked_class, tuple_class
 from penstock.topology.ways import most_after
 from penstock.transport.values import row_decoder
@@ -27,6 +28,7 @@ from penstock.worker.acks import Acks
 from penstock.worker.arrival import Arrival
 from penstock.worker.bolt_task import BoltTask
 from penstock.worker.carriers import Carrier, FrameWay
+from penstock.worker.checkpoints import Checkpoints, PartStore
 from penstock.worker.clock import Clock, SystemClock
 from penstock.worker.failures import Failures
 from penstock.worker.lanes import Lane, LocalLane, RemoteLane
@@ -35,7 +37,7 @@ from penstock.worker.resume import SpoutProgress
 from penstock.worker.runners import InputEdge
 from penstock.worker.settings import WorkerSettings
 from penstock.worker.spout_task import SpoutTask
-from penstock.worker.tasks import RunningTask
+from penstock.worker.task_checkpoints import TaskCheckpoint, TaskRestore
 from penstock.worker.tracked_spout import TrackedSpoutTask
 from penstock.worker.tracking import Tracking
 from penstock.worker.worker import Inbox, Worker
@@ -57,6 +59,10 @@ class Deployment:
         settings: WorkerSettings | None = None,
         clock: Clock | None = None,
         resume: Mapping[int, SpoutProgress] | None = None,
+        store: PartStore | None = None,
+        restore: Sequence[TaskRestore] = (),
+        epoch: int = 0,
+        saves_beside: bool = True,
         seed: int | None = None,
     ) -> None:
         self._worker = worker
@@ -66,6 +72,12 @@ class Deployment:
         self._clock = clock or SystemClock()
         self._inbox = inbox
         self._resume = resume or {}
+        self._restore = {one.task: one for one in restore}
+        self._epoch = epoch
+        self._checkpoints: Checkpoints | None = None
+        if self._settings.delivery == "exactly_once":
+            assert store is not None, "exactly once needs a place for checkpoints"
+            self._checkpoints = Checkpoints(store, beside=saves_beside)
         self.failures = Failures()
         shape = shape_of(topology)
         self._tasks = tasks_of(shape)
@@ -101,6 +113,7 @@ class Deployment:
             clock=self._clock,
             assignment=self._assignment.number,
             acks=self._acks([*spouts, *bolts]),
+            checkpoints=self._checkpoints,
         )
         self._open([*bolts, *spouts])
         for spout in spouts:
@@ -108,19 +121,44 @@ class Deployment:
                 spout.resume(self._resume[spout.task])
         return self._built
 
-    def _open(self, tasks: Sequence[RunningTask]) -> None:
+    def _open(self, tasks: Sequence[SpoutTask | BoltTask]) -> None:
         """Opens all of them, or none: if one fails, those before it are closed again."""
         opened = []
         try:
             for running in tasks:
+                checkpoint = self._checkpoint(running)
+                if self._book is not None and isinstance(running.logic, TransactionalSink):
+                    running.logic.by_epochs = True
                 running.logic.open(self._context(running.task))
                 opened.append(running)
+                if checkpoint is not None:
+                    self._take_up(running, checkpoint)
         except BaseException:
             for running in reversed(opened):
                 running.close()
             for carrier in self._carriers.values():
                 carrier.close()
+            if self._checkpoints is not None:
+                self._checkpoints.close()
             raise
+
+    def _checkpoint(self, running: SpoutTask | BoltTask) -> TaskCheckpoint | None:
+        if self._checkpoints is None:
+            return None
+        checkpoint = TaskCheckpoint(running, index=self._tasks[running.task].index)
+        self._checkpoints.add(running, checkpoint)
+        if isinstance(running, BoltTask) and checkpoint.touch is not None:
+            running.watch_keys(checkpoint.touch)
+        return checkpoint
+
+    def _take_up(self, running: SpoutTask | BoltTask, checkpoint: TaskCheckpoint) -> None:
+        """Goes on from the checkpoint; from the very beginning, if there is none."""
+        assert self._checkpoints is not None
+        self._checkpoints.restored(self._epoch)
+        restore = self._restore.get(running.task, TaskRestore(task=running.task))
+        checkpoint.restore(restore, self._checkpoints.store.read_part, self._epoch)
+        if restore.ended:
+            running.restore_end()
 
     def _acks(self, tasks: Sequence[SpoutTask | BoltTask]) -> Acks | None:
         if self._book is None:
@@ -184,6 +222,7 @@ class Deployment:
             channels=[(edge.id, source.id) for edge in into for source in self._tasks_of[edge.source]],
             processed_arrival=self._arrival_processed,
             tick_every_s=spec.settings.tick_every_s,
+            save=None if self._checkpoints is None else self._checkpoints.save,
             **common,
         )
 

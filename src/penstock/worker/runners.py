@@ -5,14 +5,14 @@ Exceptions of user code are reported, and the rest goes on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from inspect import isgeneratorfunction
 from itertools import chain, starmap
 from operator import attrgetter, length_hint
 from typing import TYPE_CHECKING, Any, Protocol
 
 from penstock._native import call_each
-from penstock.topology.bolts import BatchBolt, KeyedBolt
+from penstock.topology.bolts import KeyedBolt
 from penstock.topology.functions import FunctionBolt
 from penstock.worker.arrival import Arrival
 from penstock.worker.batches import rows_of, to_batch
@@ -21,7 +21,7 @@ from penstock.worker.failures import USER_ERRORS
 if TYPE_CHECKING:
     from penstock.worker.tasks import RunningTask
 
-__all__ = ["BatchRunner", "InputEdge", "RecordRunner", "Runner", "runner_for"]
+__all__ = ["BatchRunner", "InputEdge", "RecordRunner", "Runner"]
 
 
 class InputEdge:
@@ -40,11 +40,6 @@ class Runner(Protocol):
         """Runs user code over all of it, and emits what comes of it."""
 
 
-def runner_for(task: RunningTask, inputs: dict[int, InputEdge]) -> Runner:
-    """The one for a bolt whose tuples are not tracked."""
-    return BatchRunner(task, inputs) if isinstance(task.logic, BatchBolt) else RecordRunner(task, inputs)
-
-
 class RecordRunner:
     """Calls `process` for each tuple."""
 
@@ -55,12 +50,16 @@ class RecordRunner:
         logic = task.logic
         self._process: Callable[..., Any] = logic.function if isinstance(logic, FunctionBolt) else logic.process
         self._yields = isgeneratorfunction(self._process)
+        self.touch: Callable[[Iterable[Any]], None] | None = None
+        """What is told the keys whose state may change, where that is saved."""
 
     def run(self, arrival: Arrival) -> None:
         """See Runner."""
         tuples = self._tuples_of(arrival)
         remaining = iter(tuples)
         key_of = self._inputs[arrival.edge].key_of if self._keyed else None
+        if self.touch is not None and key_of is not None:
+            self.touch(map(key_of, tuples))
         # Calling a generator function runs none of its code, so that the loop over tuples can be one in C. After an
         # exception it goes on with the next tuple.
         process = self._process

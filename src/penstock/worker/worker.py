@@ -19,7 +19,9 @@ from penstock.worker.arrival import LOCAL, Arrival, Marker
 from penstock.worker.batches import batch_from_payload
 from penstock.worker.bolt_task import BoltTask
 from penstock.worker.carriers import Carrier, FrameWay
+from penstock.worker.checkpoints import Checkpoints, NotSaved, Saved
 from penstock.worker.clock import Clock
+from penstock.worker.early_frames import EarlyFrame
 from penstock.worker.settings import WorkerSettings
 from penstock.worker.spout_task import SpoutTask
 from penstock.worker.tasks import RunningTask
@@ -55,11 +57,13 @@ class Worker:
         clock: Clock,
         assignment: int,
         acks: Acks | None = None,
+        checkpoints: Checkpoints | None = None,
     ) -> None:
         self.worker = worker
         self.spouts = spouts
         self.bolts = bolts  # in topological order, so that a tuple passes all of them in one turn
         self._tasks: list[RunningTask] = [*spouts, *bolts]
+        self._own_tasks = frozenset(running.task for running in self._tasks)
         self._bolt_by_task = {bolt.task: bolt for bolt in bolts}
         self._worker_of = worker_of
         self._inbox = inbox
@@ -72,11 +76,15 @@ class Worker:
         self._clock = clock
         self._assignment = assignment
         self._acks = acks  # None where trees are not tracked
+        self._checkpoints = checkpoints  # None where nothing is saved
+        self._early: list[EarlyFrame] = []
         self._full_locally: set[Channel] = set()
         self._decode_credit = msgspec.msgpack.Decoder(list[tuple[Channel, _NotNegative]]).decode
         self._decode_marker = msgspec.msgpack.Decoder(tuple[int, bool]).decode
         self._encode = msgspec.msgpack.Encoder().encode
         self.misrouted = 0
+        self.outdated = 0
+        """Frames of tuples that were sent before everything was set back."""
         self.unreadable = 0
         """Frames that were none."""
         self.begun = False
@@ -89,12 +97,29 @@ class Worker:
         self._ticks = [(now_ns + bolt.tick_every_ns, bolt.task, bolt) for bolt in self.bolts if bolt.tick_every_ns]
         heapq.heapify(self._ticks)
 
-    def begin_epoch(self, epoch: int) -> None:
-        """Lets the spouts send markers."""
+    def begin_epoch(self, epoch: int, committed: int = 0) -> None:
+        """Lets the spouts send markers. `committed` is the newest epoch in the checkpoint."""
         if self._acks is not None:
             self._acks.begin_epoch(epoch)
+        if self._checkpoints is not None:
+            self._checkpoints.begin(epoch, committed)
         for spout in self.spouts:
             spout.begin_epoch(epoch)
+
+    def committed(self, epoch: int) -> None:
+        """An epoch is in the checkpoint."""
+        if self._checkpoints is not None:
+            self._checkpoints.committed(epoch)
+
+    def rows_kept(self, task: int, arrivals: int) -> None:
+        """The driver has the rows that a sink has collected of so many arrivals."""
+        bolt = self._bolt_by_task.get(task)
+        if bolt is not None and bolt.collecting is not None:
+            bolt.collecting.made_good(arrivals)
+
+    def checkpoint_news(self) -> Iterable[Saved | NotSaved]:
+        """What was saved since the last time, or could not be."""
+        return () if self._checkpoints is None else self._checkpoints.news()
 
     def drain(self) -> None:
         """Stops the spouts; what is inside flows out, and the run ends by itself."""
@@ -124,6 +149,8 @@ class Worker:
         if self._acks is not None:
             self._acks.tell()
             self._acks.note_passed(self._tasks)
+        if self._checkpoints is not None:
+            self._checkpoints.save_ended()
         return work
 
     def idle(self, most_s: float) -> None:
@@ -173,16 +200,35 @@ class Worker:
             running.close()
         for carrier in self._carriers.values():
             carrier.close()
+        if self._checkpoints is not None:
+            self._checkpoints.close()
+
+    @property
+    def gone_peers(self) -> list[int]:
+        """Workers whose process is dead, as writing to them has shown."""
+        return [peer for peer, carrier in self._carriers.items() if carrier.gone]
+
+    def take_early(self, frames: Iterable[EarlyFrame]) -> None:
+        """Frames that came for this assignment before it was here."""
+        self._take(frames)
+
+    @property
+    def early_frames(self) -> list[EarlyFrame]:
+        """Frames that are routed by an assignment that is not here yet."""
+        return self._early
 
     @property
     def lost_tuples(self) -> int:
         """Tuples that could not be delivered because their target's worker was gone."""
         return self.misrouted + sum(carrier.lost_tuples for carrier in self._carriers.values())
 
-    def _take(self, records: Iterable[Record]) -> int:
+    def _take(self, records: Iterable[Record | EarlyFrame]) -> int:
         taken = 0
         for record in records:
             taken += 1
+            if record.assignment != self._assignment:
+                self._put_aside(record)
+                continue
             kind = record.flags
             try:
                 if kind == FrameKind.CREDIT:
@@ -197,13 +243,13 @@ class Worker:
                 self._refuse(record, error)
                 continue
             bolt = self._bolt_by_task.get(record.target)
-            if bolt is None or record.assignment != self._assignment or not bolt.takes(arrival):
+            if bolt is None or not bolt.takes(arrival):
                 self.misrouted += len(arrival)
             else:
                 bolt.accept(arrival)
         return taken
 
-    def _open(self, record: Record, kind: int) -> Arrival:
+    def _open(self, record: Record | EarlyFrame, kind: int) -> Arrival:
         """A frame as a task sees it; raises one of `UNREADABLE` if it is none, or of an edge that is not here."""
         payload = record.payload
         edge, source = record.stream, record.source
@@ -239,7 +285,14 @@ class Worker:
             batch=batch,
         )
 
-    def _take_acks(self, record: Record, kind: int) -> None:
+    def _put_aside(self, record: Record | EarlyFrame) -> None:
+        """Of a later assignment: kept, for its sender knew of it first. Of an earlier one: of a time that is over."""
+        if record.assignment > self._assignment:
+            self._early.append(EarlyFrame.of(record))
+        elif record.flags in (FrameKind.TUPLES, FrameKind.BATCH):
+            self.outdated += 1
+
+    def _take_acks(self, record: Record | EarlyFrame, kind: int) -> None:
         if self._acks is None or kind > FrameKind.PASSED:
             message = f"there is no kind of frame {kind}"
             raise ValueError(message)
@@ -248,7 +301,7 @@ class Worker:
         else:
             self._acks.heard_passed(record.source, record.payload)
 
-    def _refuse(self, record: Record, error: Exception) -> None:
+    def _refuse(self, record: Record | EarlyFrame, error: Exception) -> None:
         """A peer sent what is no frame. It is told of as a failure of the task it was for, and its sender goes on."""
         self.unreadable += 1
         culprit = f"frame of kind {record.flags} from task {record.source} on edge {record.stream}"
@@ -281,8 +334,7 @@ class Worker:
             (source, bolt.task)
             for bolt in self.bolts
             if bolt.queued_tuples >= limit
-            for source in bolt.sources
-            if self._worker_of[source] == self.worker
+            for source in bolt.full_sources(bolt.sources & self._own_tasks, limit)
         }
         if full or self._full_locally:
             self._full_locally = full

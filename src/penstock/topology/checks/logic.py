@@ -16,6 +16,7 @@ from penstock.topology.functions import FunctionBolt, GeneratorSpout, takes_cont
 from penstock.topology.logic import Logic
 from penstock.topology.spec import ComponentSpec
 from penstock.topology.spouts import Spout
+from penstock.topology.transactional import TransactionalSink
 
 __all__ = ["is_runnable", "logic_problems", "setting_problems"]
 
@@ -25,6 +26,7 @@ _REQUIRED: dict[type[Logic], dict[str, tuple[str, ...]]] = {
     StatefulBolt: {"process": ("tup",), "snapshot": (), "restore": ("state",)},
     KeyedBolt: {"process": ("key", "tup")},
     BatchBolt: {"process_batch": ("batch",)},
+    TransactionalSink: {"process": ("tup",), "prepare": (), "commit": ("token",)},
     Bolt: {"process": ("tup",)},
 }
 _OPTIONAL: dict[str, tuple[str, ...]] = {
@@ -36,6 +38,7 @@ _OPTIONAL: dict[str, tuple[str, ...]] = {
     "fail": ("id",),
     "position": (),
     "seek": ("position",),
+    "recover": ("tokens",),
 }
 
 

@@ -1,0 +1,7 @@
+"""What guarantees cost, and how soon a run recovers.
+
+benchmark     the run
+word_count    words/s under each guarantee
+outage        a worker is killed: how long nothing comes out
+soak          a fault every few seconds, and every tuple checked
+"""

@@ -1,0 +1,156 @@
+"""Exactly once: epochs are saved and committed, and after a loss everything is set back to the last one.
+
+A rewind is another assignment: over the workers that are there, at once, without waiting for the one that was lost. All
+tasks are made anew from the checkpoint, in the processes that live; what was under way is dropped, because it carries
+the number of an assignment that is over. A worker that comes, or comes back, is given tasks at the next commit, when
+hardly anything has to be done again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from penstock.control.checkpointing import Checkpointing
+from penstock.control.instructions import CommitEpoch, Instruction
+from penstock.control.membership import Member, Membership
+from penstock.control.notices import Notices
+from penstock.control.protocol import BeginEpoch, Committed, TaskNotSaved, TaskSaved
+from penstock.control.settings import ControlSettings, RunPlan
+from penstock.control.status import Phase
+
+if TYPE_CHECKING:
+    from penstock.control.lifecycle import Lifecycle
+
+__all__ = ["Rewinds"]
+
+
+class Rewinds:
+    """What is decided about checkpoints, and about going back to them."""
+
+    def __init__(
+        self,
+        plan: RunPlan,
+        settings: ControlSettings,
+        membership: Membership,
+        lifecycle: Lifecycle,
+        notices: Notices,
+        out: list[Instruction],
+    ) -> None:
+        assert plan.shape is not None
+        self._membership = membership
+        self._lifecycle = lifecycle
+        self._notices = notices
+        self._out = out
+        self.checkpointing = Checkpointing(
+            run=plan.run, tasks=plan.tasks, shape=plan.shape, every_s=settings.epoch_every_s, start=plan.start
+        )
+        self._is_needed = False
+        self._is_wished = False
+        self._under_way = False
+        self.count = 0
+        """How often everything was set back."""
+
+    # ---- who comes and goes
+
+    def joined(self) -> None:
+        """A worker has come that has no tasks yet."""
+        self._is_wished = True
+
+    def lost(self, worker: int) -> None:
+        """A worker is gone. If it had tasks, nobody can go on."""
+        assignment = self._lifecycle.assignment
+        if assignment is not None and worker in assignment.workers():
+            self._is_needed = True
+
+    # ---- epochs
+
+    def begin_epoch_if_due(self, now_s: float) -> None:
+        """Has the tasks saved, now and then."""
+        if self._is_needed or self._under_way:
+            return
+        epoch = self.checkpointing.due(now_s)
+        if epoch is not None:
+            self._begin_epoch(epoch)
+
+    def _begin_epoch(self, epoch: int) -> None:
+        for member in self._assigned():
+            self._lifecycle.send(member, BeginEpoch(epoch=epoch, committed=self.checkpointing.committed))
+
+    def saved(self, message: TaskSaved) -> None:
+        """A task is saved."""
+        if self._is_current(message.assignment):
+            manifest = self.checkpointing.saved(message.task, message.epoch, message.saved)
+            if manifest is not None:
+                self._out.append(CommitEpoch(manifest=manifest))
+
+    def not_saved(self, message: TaskNotSaved) -> None:
+        """A task could not be saved: this epoch is given up, and the next one is tried."""
+        if self._is_current(message.assignment):
+            self._notices.add(f"epoch {message.epoch} could not be saved, the next one is tried: {message.reason}")
+            self.checkpointing.give_up()
+
+    def _is_current(self, assignment: int) -> bool:
+        current = self._lifecycle.assignment
+        return not self._under_way and current is not None and assignment == current.number
+
+    def committed(self, epoch: int) -> None:
+        """An epoch is in the checkpoint."""
+        if self.checkpointing.was_committed(epoch):
+            for member in self._assigned():
+                self._lifecycle.send(member, Committed(epoch=epoch))
+            if self._is_wished:
+                self._is_needed = True
+
+    def not_committed(self, epoch: int, reason: str) -> None:
+        """An epoch could not be put into the checkpoint."""
+        self._notices.add(f"epoch {epoch} could not be committed, the next one is tried: {reason}")
+        self.checkpointing.was_not_committed(epoch)
+
+    # ---- what follows
+
+    def advance(self, now_s: float) -> None:
+        """Sets everything back if that is needed and can be done, and lets it go on when all are ready."""
+        # An epoch that is being committed counts, or does not: better to know.
+        if self._is_needed and not self.checkpointing.is_committing and self._usable():
+            self._rewind(now_s)
+        if self._under_way and all(member.stage == "ready" for member in self._assigned()):
+            self._under_way = False
+            for member in self._assigned():
+                self._lifecycle.begin(member)
+        if not self._under_way and not self._is_needed and self._all_ended():
+            self._finish(now_s)
+
+    def _rewind(self, now_s: float) -> None:
+        self._is_needed = self._is_wished = False
+        self._under_way = True
+        self.count += 1
+        self.checkpointing.give_up()
+        for seat in self._membership.seats.values():
+            seat.ended = False
+        epoch = self.checkpointing.committed
+        self._notices.add(f"everything is set back to {f'epoch {epoch}' if epoch else 'the beginning'}")
+        self._lifecycle.assign(self._usable(), now_s)
+
+    def _finish(self, now_s: float) -> None:
+        if self.checkpointing.is_finished:
+            self._lifecycle.stop(now_s)
+            return
+        epoch = self.checkpointing.final_epoch(now_s)
+        if epoch is not None:
+            self._begin_epoch(epoch)
+
+    def _usable(self) -> list[Member]:
+        return [member for member in self._membership.members() if not member.silent]
+
+    def _assigned(self) -> list[Member]:
+        assignment = self._lifecycle.assignment
+        workers = () if assignment is None else assignment.workers()
+        return [member for member in self._membership.members() if member.worker in workers]
+
+    def _all_ended(self) -> bool:
+        assignment = self._lifecycle.assignment
+        assert assignment is not None
+        seats = self._membership.seats
+        return self._lifecycle.phase in (Phase.RUNNING, Phase.DRAINING) and all(
+            worker in seats and seats[worker].ended for worker in assignment.workers()
+        )

@@ -1,0 +1,68 @@
+"""The queue of a task: arrivals in order, but for those of channels that have to wait for a marker on the others."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+
+from penstock.worker.arrival import Arrival
+
+__all__ = ["ArrivalQueue"]
+
+Channel = tuple[int, int]
+"""The edge and the source task."""
+
+
+class ArrivalQueue:
+    """Keeps each channel's order, always."""
+
+    def __init__(self) -> None:
+        self._ready: deque[Arrival] = deque()
+        self._held: dict[Channel, list[Arrival]] = {}
+        self._held_tuples: Counter[int] = Counter()  # by source task
+        self.tuples = 0
+        """All that wait, those that are held included."""
+
+    def put(self, arrival: Arrival) -> None:
+        """Puts an arrival at the end."""
+        self._ready.append(arrival)
+        self.tuples += len(arrival)
+
+    def take(self) -> Arrival | None:
+        """The next one that may be worked on. One of a channel that is held is put aside."""
+        ready = self._ready
+        while ready:
+            arrival = ready.popleft()
+            if self._held and (arrival.edge, arrival.source) in self._held:
+                self._held[arrival.edge, arrival.source].append(arrival)
+                self._held_tuples[arrival.source] += len(arrival)
+                continue
+            self.tuples -= len(arrival)
+            return arrival
+        return None
+
+    def hold(self, channel: Channel) -> None:
+        """From now on, what comes on this channel waits."""
+        self._held[channel] = []
+
+    def release(self) -> None:
+        """Nothing is held any more: what was goes before everything else."""
+        waited = [arrival for channel in self._held.values() for arrival in channel]
+        self._ready.extendleft(reversed(waited))
+        self._held.clear()
+        self._held_tuples.clear()
+
+    def __bool__(self) -> bool:
+        """Whether there may be something to work on."""
+        return bool(self._ready)
+
+    def full_sources(self, sources: frozenset[int], limit_tuples: int) -> set[int]:
+        """Which of these sources should send no more.
+
+        What is held counts against its own source only: those that the task waits for must not be kept from sending
+        the marker that it waits for.
+        """
+        if self.tuples < limit_tuples:
+            return set()
+        if self.tuples - self._held_tuples.total() >= limit_tuples:
+            return set(sources)
+        return {source for source in sources if self._held_tuples[source] >= limit_tuples}

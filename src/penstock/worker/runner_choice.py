@@ -1,0 +1,28 @@
+"""Which runner a bolt needs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from penstock.topology.bolts import BatchBolt
+from penstock.topology.collecting import CollectingBolt
+from penstock.topology.transactional import TransactionalSink
+from penstock.worker.runners import BatchRunner, InputEdge, RecordRunner, Runner
+from penstock.worker.sink_runner import TrackedSinkRunner
+from penstock.worker.tracked_runners import TrackedBatchRunner, TrackedRecordRunner
+
+if TYPE_CHECKING:
+    from penstock.worker.tasks import RunningTask
+
+__all__ = ["runner_for"]
+
+
+def runner_for(task: RunningTask, inputs: dict[int, InputEdge]) -> Runner:
+    """By what the bolt is given, and whether trees are tracked."""
+    if task.tracking is None:
+        return BatchRunner(task, inputs) if isinstance(task.logic, BatchBolt) else RecordRunner(task, inputs)
+    if isinstance(task.logic, BatchBolt):
+        return TrackedBatchRunner(task, inputs, task.tracking)
+    if isinstance(task.logic, TransactionalSink | CollectingBolt):
+        return TrackedSinkRunner(task, inputs, task.tracking)
+    return TrackedRecordRunner(task, inputs, task.tracking)

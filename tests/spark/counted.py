@@ -1,0 +1,97 @@
+"""A topology whose results show every tuple that is missing or too many.
+
+Also a driver: `python -m tests.spark.counted FOLDER COUNT`.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from penstock.connectors.collect import Collect
+from penstock.connectors.parquet_files import ParquetFiles
+from penstock.spark.run import run
+from penstock.spark.summary import Summary
+from penstock.topology.bolts import KeyedBolt
+from penstock.topology.spouts import Spout
+from penstock.topology.topology import Topology
+from penstock.topology.tuples import Tuple
+
+KEYS = 97
+AT_ONCE = 50
+
+
+class Numbers(Spout):
+    """Counts, not too fast."""
+
+    fields = ("n",)
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.next_number = 0
+
+    def next(self) -> Any:
+        if self.next_number >= self.count:
+            raise StopIteration
+        time.sleep(0.002)
+        first, self.next_number = self.next_number, min(self.count, self.next_number + AT_ONCE)
+        return [(number,) for number in range(first, self.next_number)]
+
+    def position(self) -> int:
+        return self.next_number
+
+    def seek(self, position: int) -> None:
+        self.next_number = position
+
+
+class Numbered(KeyedBolt):
+    """Numbers the tuples of each key."""
+
+    fields = ("key", "number")
+
+    def process(self, key: Any, tup: Tuple) -> Iterator[Any]:  # noqa: ARG002
+        number = self.state[key] = self.state.get(key, 0) + 1
+        yield key, number
+
+
+def topology(count: int, *, files: Path | None = None, tasks: int = 2) -> Topology:
+    topo = Topology("counted")
+    numbers = topo.spout("numbers", Numbers(count))
+    keyed = topo.bolt("key", lambda tup: (tup.n % KEYS,), numbers.shuffle(), tasks=tasks, fields=("key",))
+    topo.bolt("rows", Collect(), topo.bolt("number", Numbered(), keyed.by("key"), tasks=tasks).shuffle())
+    topo.bolt("seen", Collect(), numbers.shuffle())
+    if files is not None:
+        topo.bolt("files", ParquetFiles(files), numbers.shuffle(), tasks=2)
+    return topo
+
+
+def other_topology() -> Topology:
+    topo = Topology("counted")
+    topo.bolt("seen", Collect(), topo.spout("numbers", Numbers(10)).shuffle())
+    return topo
+
+
+def epochs(folder: Path) -> str:
+    """Whether anything is committed below a checkpoint."""
+    return "committed" if any((folder / "manifests").glob("*.json")) else ""
+
+
+def assert_exact(summary: Summary, count: int) -> None:
+    counts = Counter(n % KEYS for n in range(count))
+    wanted = sorted((key, number) for key, most in counts.items() for number in range(1, most + 1))
+    assert sorted(summary.collected("rows")) == wanted
+    assert sorted(row.n for row in summary.collected("seen")) == list(range(count))
+
+
+if __name__ == "__main__":
+    folder = Path(sys.argv[1])
+    run(
+        topology(int(sys.argv[2]), files=folder / "out"),
+        workers=2,
+        checkpoint=folder / "checkpoint",
+        epoch_every_s=0.2,
+    )
