@@ -92,4 +92,5 @@ def words_per_s(delivery: str, sentences: int) -> float:
             message = f"{delivery}: wanted {wanted} words, got {counted}"
             raise RuntimeError(message)
         started_ns = int(Path(folder, "started").read_text())
-        return counted / (max(answer["finished_ns"] for answer in answers) - started_ns) * 1e9
+        finished_ns: int = max(answer["finished_ns"] for answer in answers)
+        return wanted / (finished_ns - started_ns) * 1e9

@@ -24,6 +24,7 @@ EVERY_MESSAGE = [(way, kind) for way, (_, kinds) in DECODERS.items() for kind in
 
 
 SIMPLE: dict[Any, st.SearchStrategy[Any]] = {
+    bool: st.booleans(),
     int: st.integers(-(2**63), 2**63),
     float: st.floats(allow_nan=False),
     str: st.text(max_size=20),
@@ -45,6 +46,8 @@ def values_of(kind: Any) -> st.SearchStrategy[Any]:
     if get_origin(kind) is Literal:
         return st.sampled_from(parts)
     if get_origin(kind) is tuple:
+        if parts[-1] is not ...:
+            return st.tuples(*map(values_of, parts))
         return st.lists(values_of(parts[0]), max_size=3).map(tuple)
     if get_origin(kind) is dict:
         return st.dictionaries(values_of(parts[0]), values_of(parts[1]), max_size=3)

@@ -34,7 +34,7 @@ def test_nothing_is_forgotten_before_it_is_done_and_positions_never_pass_it(
             root = draw.choice(list(open_))
             number = open_.pop(root)
             gone = pending.failed(root)
-            assert (gone is not None) == (tries[number] >= max_tries)
+            assert (gone is not None) == (tries[number] >= max_tries), "it fails each time, so tries are failures"
             (given_up if gone is not None else queued).append(number)
         elif step == "a":
             again = pending.take_again()
@@ -66,3 +66,38 @@ def test_positions_may_be_anything() -> None:
     assert pending.oldest_position("now") is None
     pending.done(2)
     assert pending.oldest_position("now") == "now"
+
+
+def test_what_was_lost_twice_is_tried_alone_and_only_that_counts_against_it() -> None:
+    pending = Pending(most=10, max_tries=4)
+    pending.begin_turn(None)
+    for root in (1, 2, 3):
+        pending.keep(root, f"output {root}")
+    root = 4
+    for _ in range(2):  # all are lost, twice
+        for lost in sorted(pending.roots):
+            assert pending.failed(lost, lost=True) is None
+        while (again := pending.take_again()) is not None:
+            pending.keep_again(root, again)
+            root += 1
+    assert pending.room == 0, "nothing new while there are suspects"
+    assert len(pending.roots) == 1, "one at a time"
+
+    deaths, guilty = 0, "output 2"
+    done = []
+    while pending.roots:
+        (alone,) = pending.roots
+        if pending.output_of(alone) == guilty:
+            deaths += 1
+            given_up = pending.failed(alone, lost=True)
+            if given_up is not None:
+                assert given_up.output == guilty
+        else:
+            done.append(pending.done(alone))
+        again = pending.take_again()
+        if again is not None:
+            pending.keep_again(root, again)
+            root += 1
+    assert sorted(done) == ["output 1", "output 3"]
+    assert deaths == 2
+    assert pending.room == 10

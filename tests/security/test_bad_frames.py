@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from penstock.transport.frames import FrameKind
+from penstock.worker import worker as worker_module
 from tests.security.frames import EDGE, SINK, WINDOW_BYTES, real_frames, receiving_worker, refused_frame
 
 
@@ -88,14 +89,25 @@ def test_an_edge_that_does_not_exist_is_refused(stream: int) -> None:
         refused_frame(receiver, real(FrameKind.TUPLES), stream=stream)
 
 
-def test_a_task_or_an_assignment_that_does_not_exist_is_counted_as_lost() -> None:
+def test_a_task_that_does_not_exist_is_counted_as_lost_and_an_assignment_is_waited_for_within_bounds() -> None:
     with receiving_worker() as receiver:
         receiver.sends(with_rows(b"\x91\x91\xa4word"), target=99)
         receiver.sends(with_rows(b"\x91\x91\xa4word"), assignment=99)
         receiver.honest_peer_sends(("after",))
 
-        assert receiver.worker.misrouted == 2
+        assert receiver.worker.misrouted == 1
+        assert len(receiver.worker.early_frames) == 1
         assert receiver.sink.values == [("after",)]
+
+
+def test_frames_of_an_assignment_that_never_comes_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_module, "MOST_EARLY_BYTES", 100)
+    with receiving_worker() as receiver:
+        for _ in range(50):
+            receiver.sends(with_rows(b"\x91\x91\xa4word"), assignment=99)
+        receiver.honest_peer_sends(("after",))
+        assert sum(len(frame.payload) for frame in receiver.worker.early_frames) <= 100
+        assert receiver.worker.misrouted > 0
 
 
 def test_a_sender_is_not_held_back_by_what_was_refused() -> None:

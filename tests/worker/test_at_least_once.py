@@ -255,3 +255,34 @@ def test_ticks_belong_to_no_tree() -> None:
     ticking = topo.bolt("ticking", Ticking(), topo.spout("n", Lines(range(3), fields=("n",))).by("n"))
     topo.bolt("sink", sink, ticking.shuffle())
     assert [failure.count for failure in run_topology(topo, drain_after_s=2.5).failures] in ([], [1])
+
+
+class Deadly(KeyedBolt):
+    """Kills its worker on one tuple, each time."""
+
+    fields = ("n",)
+
+    def process(self, key: Any, tup: Tuple) -> Any:  # noqa: ARG002
+        if key == 13:
+            raise KeyboardInterrupt  # nobody catches this, so it stands for a crash
+        return (key,)
+
+
+def test_a_tuple_that_kills_its_worker_each_time_is_given_up_and_no_other_is() -> None:
+    topo, sink, letters = Topology("deadly"), CapturedSink(), CapturedSink()
+    numbers = topo.spout("numbers", Lines(range(40), fields=("n",)))
+    topo.bolt("sink", sink, topo.bolt("deadly", Deadly(), numbers.by("n")).shuffle())
+    topo.bolt("letters", letters, numbers.dead_letters().shuffle())
+    deaths = 0
+    with LocalCluster(topo, worker_of={0: 0, 1: 1, 2: 0, 3: 0}) as cluster:
+        while not cluster.ended:
+            try:
+                cluster.settle()
+                cluster.advance(0.5)
+            except KeyboardInterrupt:
+                deaths += 1
+                cluster.kill(1)
+                cluster.restart(1)
+    assert {n for (n,) in sink.values} == set(range(40)) - {13}
+    assert [values for values, *_ in letters.values] == [[13]]
+    assert deaths == 4

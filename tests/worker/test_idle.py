@@ -116,7 +116,7 @@ def test_what_arrives_while_it_sleeps_is_taken() -> None:
     assert sink.values == [(7,), (7,)]
 
 
-def test_what_is_for_a_task_elsewhere_or_of_another_assignment_is_counted_as_lost() -> None:
+def test_what_is_for_a_task_elsewhere_is_lost_and_what_is_of_a_later_assignment_waits_for_it() -> None:
     sink = CapturedSink()
     worker, inbox, _, _ = deployed(sink, {0: 1, 1: 0}, full())
     for wrong in (frame(1, target=0), frame(2, assignment=2), frame(3)):
@@ -124,4 +124,5 @@ def test_what_is_for_a_task_elsewhere_or_of_another_assignment_is_counted_as_los
     worker.do_work()
 
     assert sink.values == [(3,), (3,)]
-    assert worker.lost_tuples == 4
+    assert worker.lost_tuples == 2
+    assert [early.assignment for early in worker.early_frames] == [2]

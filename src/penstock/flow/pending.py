@@ -2,6 +2,11 @@
 
 Outputs are kept in the order of emission, each with the position that the spout had before it. What lies before the
 oldest of them is done: a spout that is started anew goes on from there.
+
+An output that is lost may be what killed the worker that it was lost with, or one of thousands that were there by
+chance. So one that was lost twice is a *suspect*: it is emitted again by itself, when nothing else is under way, and
+nothing else until it is done. If it is lost once more, and alone, that counts against it; an innocent one is done with
+in a moment.
 """
 
 from __future__ import annotations
@@ -31,6 +36,12 @@ class Kept(msgspec.Struct, gc=False):
     turn: Any
     tries: int = 1
     """How often it was emitted."""
+    failures: int = 0
+    """How often it failed, by itself."""
+    losses: int = 0
+    """How often it was lost."""
+    alone: bool = False
+    """Whether nothing else was under way when it was emitted."""
 
 
 class Pending:
@@ -47,14 +58,16 @@ class Pending:
         self._kept: dict[int, Kept] = {}
         self._turns: deque[_Turn] = deque()
         self._again: deque[Kept] = deque()
+        self._suspects: deque[Kept] = deque()
+        self._tested: int | None = None
 
     def __len__(self) -> int:
-        return len(self._kept) + len(self._again)
+        return len(self._kept) + len(self._again) + len(self._suspects)
 
     @property
     def room(self) -> int:
-        """How many more outputs there may be."""
-        return self._most - len(self)
+        """How many more outputs there may be; none while there are suspects."""
+        return 0 if self._suspects or self._tested is not None else self._most - len(self)
 
     def begin_turn(self, position: Any) -> None:
         """The spout is about to be asked, and is at this position."""
@@ -76,31 +89,49 @@ class Pending:
         """Keeps an output that is emitted again, under its new root."""
         kept.tries += 1
         self._kept[root] = kept
+        if kept.alone:
+            self._tested = root
 
     def take_again(self) -> Kept | None:
         """The next output that is to be emitted again."""
-        return self._again.popleft() if self._again else None
-
-    @property
-    def has_again(self) -> bool:
-        """Whether anything is to be emitted again."""
-        return bool(self._again)
+        if self._again:
+            return self._again.popleft()
+        if self._suspects and not self._kept:
+            kept = self._suspects.popleft()
+            kept.alone = True
+            return kept
+        return None
 
     def done(self, root: int) -> Any:
         """The tree is complete, or the spout looks after it itself; returns the output, which is forgotten."""
-        kept = self._kept.pop(root)
+        kept = self._taken(root)
         kept.turn.open -= 1
         return kept.output
 
-    def failed(self, root: int) -> Kept | None:
-        """The tree has failed: its output is queued to be emitted again, or returned if it was tried often enough."""
-        kept = self._kept[root]
-        if kept.tries >= self._max_tries:
-            self.done(root)
+    def failed(self, root: int, *, lost: bool = False) -> Kept | None:
+        """The tree has failed: its output is queued to be emitted again, or returned if that was often enough."""
+        kept = self._taken(root)
+        kept.losses += lost
+        if not lost:
+            kept.failures += 1
+        elif kept.alone:
+            kept.failures = max(kept.failures + 1, kept.losses)
+        kept.alone = False
+        if kept.failures >= self._max_tries:
+            kept.turn.open -= 1
             return kept
-        del self._kept[root]
-        self._again.append(kept)
+        (self._suspects if kept.losses > 1 else self._again).append(kept)
         return None
+
+    def _taken(self, root: int) -> Kept:
+        if root == self._tested:
+            self._tested = None
+        return self._kept.pop(root)
+
+    @property
+    def roots(self) -> list[int]:
+        """The roots of all that is under way."""
+        return [*self._kept]
 
     def output_of(self, root: int) -> Any:
         """The output behind a root."""

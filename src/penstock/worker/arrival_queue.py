@@ -40,6 +40,21 @@ class ArrivalQueue:
             return arrival
         return None
 
+    def take_more(self, first: Arrival, most_tuples: int) -> list[Arrival]:
+        """What follows an arrival and can be worked on together with it: of the same edge, and of the same kind."""
+        more: list[Arrival] = []
+        left = most_tuples - len(first)
+        ready = self._ready
+        while ready and not self._held:
+            following = ready[0]
+            alike = following.edge == first.edge and (following.batch is None) == (first.batch is None)
+            if not alike or following.marker is not None or len(following) > left:
+                break
+            left -= len(following)
+            self.tuples -= len(following)
+            more.append(ready.popleft())
+        return more
+
     def hold(self, channel: Channel) -> None:
         """From now on, what comes on this channel waits."""
         self._held[channel] = []

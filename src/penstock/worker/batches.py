@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from penstock.flow.ledger import UNTRACKED
 
-__all__ = ["OpenedBatch", "batch_from_payload", "batch_to_payload", "rows_of", "to_batch"]
+__all__ = ["OpenedBatch", "batch_from_payload", "batch_to_payload", "merged", "rows_of", "to_batch"]
 
 _HEAD = struct.Struct("<qqQQ")
 # Arrow's errors have no common root but for Exception: some are OSError, MemoryError or StopIteration.
@@ -63,6 +63,12 @@ def to_batch(rows: Iterable[Sequence[Any]], fields: Sequence[str]) -> pa.RecordB
     """Tuples as a record batch, a column per field."""
     columns = list(zip(*rows, strict=True))
     return pa.RecordBatch.from_arrays([pa.array(column) for column in columns], names=list(fields))
+
+
+def merged(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    """Several batches of the same columns as one. Types may differ from one to the next where they were guessed."""
+    table = pa.concat_tables([pa.Table.from_batches([batch]) for batch in batches], promote_options="permissive")
+    return table.combine_chunks().to_batches()[0]
 
 
 def rows_of(batch: pa.RecordBatch) -> Iterable[tuple[Any, ...]]:

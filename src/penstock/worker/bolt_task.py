@@ -80,15 +80,12 @@ class BoltTask(RunningTask):
                 done += 1
                 self._act_on(arrival, arrival.marker)
                 continue
-            self.hops[arrival.edge].record(max(0, started_ns - arrival.sent_ns))
-            if not self.oldest_origin_ns or arrival.origin_ns < self.oldest_origin_ns:
-                self.oldest_origin_ns = arrival.origin_ns
-            count = len(arrival)
-            self._runner.run(arrival)
-            done += count
-            self.processed += count
-            self.latency.record(max(0, self.clock.now_ns() - arrival.origin_ns), count)
-            self._processed_arrival(self.task, arrival)
+            arrivals = [arrival]
+            if self._runner.merges:
+                arrivals += queue.take_more(arrival, most_tuples - done)
+            self._note_arrivals(arrivals, started_ns)
+            self._runner.run_all(arrivals)
+            done += self._note_processed(arrivals)
         if self.tick_is_due:
             self.tick_is_due = False
             if not self.ended:
@@ -98,6 +95,23 @@ class BoltTask(RunningTask):
         self.flush(now_ns)
         self.busy_ns += now_ns - started_ns
         return done
+
+    def _note_arrivals(self, arrivals: Sequence[Arrival], now_ns: int) -> None:
+        for arrival in arrivals:
+            self.hops[arrival.edge].record(max(0, now_ns - arrival.sent_ns))
+            if not self.oldest_origin_ns or arrival.origin_ns < self.oldest_origin_ns:
+                self.oldest_origin_ns = arrival.origin_ns
+
+    def _note_processed(self, arrivals: Sequence[Arrival]) -> int:
+        now_ns = self.clock.now_ns()
+        total = 0
+        for arrival in arrivals:
+            count = len(arrival)
+            total += count
+            self.latency.record(max(0, now_ns - arrival.origin_ns), count)
+            self._processed_arrival(self.task, arrival)
+        self.processed += total
+        return total
 
     def _act_on(self, arrival: Arrival, marker: Marker) -> None:
         channel = (arrival.edge, arrival.source)

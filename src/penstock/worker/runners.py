@@ -15,10 +15,12 @@ from penstock._native import call_each
 from penstock.topology.bolts import KeyedBolt
 from penstock.topology.functions import FunctionBolt
 from penstock.worker.arrival import Arrival
-from penstock.worker.batches import rows_of, to_batch
+from penstock.worker.batches import merged, rows_of, to_batch
 from penstock.worker.failures import USER_ERRORS
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from penstock.worker.tasks import RunningTask
 
 __all__ = ["BatchRunner", "InputEdge", "RecordRunner", "Runner"]
@@ -36,12 +38,20 @@ class InputEdge:
 class Runner(Protocol):
     """Works through arrivals."""
 
+    merges: bool
+    """Whether it would rather have several arrivals at once."""
+
     def run(self, arrival: Arrival) -> None:
         """Runs user code over all of it, and emits what comes of it."""
+
+    def run_all(self, arrivals: Sequence[Arrival]) -> None:
+        """Runs user code over all of them."""
 
 
 class RecordRunner:
     """Calls `process` for each tuple."""
+
+    merges = False
 
     def __init__(self, task: RunningTask, inputs: dict[int, InputEdge]) -> None:
         self._task = task
@@ -75,6 +85,11 @@ class RecordRunner:
             except USER_ERRORS as error:
                 self._task.fail(error, tuples[len(tuples) - length_hint(remaining) - 1])
 
+    def run_all(self, arrivals: Sequence[Arrival]) -> None:
+        """See Runner."""
+        for arrival in arrivals:
+            self.run(arrival)
+
     def _run_calls(self, remaining: Iterator[Any], keys: Iterator[Any] | None) -> None:
         returned: list[Any] = []
         try:
@@ -105,7 +120,9 @@ class RecordRunner:
 
 
 class BatchRunner:
-    """Calls `process_batch` for all of an arrival at once."""
+    """Calls `process_batch` for all that has piled up: a call costs the same for one row and for a thousand."""
+
+    merges = True
 
     def __init__(self, task: RunningTask, inputs: dict[int, InputEdge]) -> None:
         self._task = task
@@ -113,15 +130,25 @@ class BatchRunner:
 
     def run(self, arrival: Arrival) -> None:
         """See Runner."""
-        batch = arrival.batch
+        self.run_all([arrival])
+
+    def run_all(self, arrivals: Sequence[Arrival]) -> None:
+        """See Runner. All arrivals are of one edge, and all of tuples, or all of record batches."""
+        batch = None
         try:
-            if batch is None:
-                batch = to_batch(arrival.tuples, self._inputs[arrival.edge].fields)
+            batch = self._merged(arrivals)
             out = self._task.logic.process_batch(batch)
             if out is not None:
                 self._task.outputs.emit(out)
         except USER_ERRORS as error:  # report it, and go on with the next batch
-            self._failed(error, arrival.tuples if batch is None else batch.schema)
+            self._failed(error, arrivals[0].tuples if batch is None else batch.schema)
+
+    def _merged(self, arrivals: Sequence[Arrival]) -> pa.RecordBatch:
+        first = arrivals[0]
+        if first.batch is None:
+            tuples = chain.from_iterable(arrival.tuples for arrival in arrivals)
+            return to_batch(tuples, self._inputs[first.edge].fields)
+        return first.batch if len(arrivals) == 1 else merged([arrival.batch for arrival in arrivals])
 
     def _failed(self, error: BaseException, culprit: Any) -> None:
         self._task.fail(error, culprit)

@@ -75,16 +75,18 @@ class TrackedBatchRunner(BatchRunner):
         self._tracking = tracking
         self._book: AckBook = tracking.book
         self._ledger = Ledger(task.task)
-        self._given: dict[int, tuple[Mapping[int, int], int]] = {}
-        """By the root of our own tree: how many tuples of which trees went into it, and their frame's number."""
+        self._given: dict[int, list[tuple[Mapping[int, int], int]]] = {}
+        """By the root of our own tree, frame by frame: how many tuples of which trees went into it, and its number."""
 
-    def run(self, arrival: Arrival) -> None:
+    def run_all(self, arrivals: Sequence[Arrival]) -> None:
         """See Runner."""
-        counts = Counter(map(root_of, arrival.tuples)) if arrival.batch is None else {arrival.root: 1}
         root = self._ledger.begin()
-        self._given[root] = (counts, arrival.frame)
+        self._given[root] = [
+            (Counter(map(root_of, arrival.tuples)) if arrival.batch is None else {arrival.root: 1}, arrival.frame)
+            for arrival in arrivals
+        ]
         self._tracking.suffix = (root,)
-        super().run(arrival)
+        super().run_all(arrivals)
         self._tracking.leave()
 
     def _failed(self, error: BaseException, culprit: Any) -> None:
@@ -112,7 +114,8 @@ class TrackedBatchRunner(BatchRunner):
 
     def _complete(self, roots: list[int]) -> None:
         for root in roots:
-            self._book.processed_counts(*self._given.pop(root))
+            for counts, frame in self._given.pop(root):
+                self._book.processed_counts(counts, frame)
 
     def _fail(self, news: News | None) -> None:
         for tree in news.failed if news else ():
@@ -120,6 +123,6 @@ class TrackedBatchRunner(BatchRunner):
 
     def _give_up(self, root: int, component: str, reason: str) -> None:
         self._ledger.give_up(root)
-        counts, _ = self._given.pop(root, ({}, 0))
-        for theirs in counts:
-            self._book.failed(theirs, component, reason)
+        for counts, _ in self._given.pop(root, ()):
+            for theirs in counts:
+                self._book.failed(theirs, component, reason)

@@ -114,7 +114,7 @@ class TrackedSpoutTask(SpoutTask):
     def marker_passed(self, epoch: int) -> None:
         """See Keeper."""
         for root in self._ledger.passed(epoch):
-            self._failed(FailedTree(root, "", LOST))
+            self._failed(FailedTree(root, "", LOST), lost=True)
 
     def _given_up(self, trees: Iterable[FailedTree]) -> list[FailedTree]:
         return [tree for tree in trees if self._ledger.give_up(tree.root)]
@@ -129,13 +129,13 @@ class TrackedSpoutTask(SpoutTask):
         for tree in trees:
             self._failed(tree)
 
-    def _failed(self, tree: FailedTree) -> None:
+    def _failed(self, tree: FailedTree, *, lost: bool = False) -> None:
         output = self._pending.output_of(tree.root)
         if self._looks_after_itself and isinstance(output, Emit) and output.id is not None:
             self._pending.done(tree.root)
             self._tell(self.logic.fail, output.id)
             return
-        hopeless = self._pending.failed(tree.root)
+        hopeless = self._pending.failed(tree.root, lost=lost)
         if hopeless is not None:
             self._give_up(hopeless, tree)
 

@@ -29,6 +29,9 @@ from penstock.worker.tasks import RunningTask
 __all__ = ["Inbox", "Worker"]
 
 READ_AT_MOST = 256
+
+MOST_EARLY_BYTES = 256 << 20
+"""More than credit lets honest peers send before we know of the assignment that they send under."""
 _NotNegative = Annotated[int, msgspec.Meta(ge=0)]
 
 
@@ -78,6 +81,7 @@ class Worker:
         self._acks = acks  # None where trees are not tracked
         self._checkpoints = checkpoints  # None where nothing is saved
         self._early: list[EarlyFrame] = []
+        self._early_bytes = 0
         self._full_locally: set[Channel] = set()
         self._decode_credit = msgspec.msgpack.Decoder(list[tuple[Channel, _NotNegative]]).decode
         self._decode_marker = msgspec.msgpack.Decoder(tuple[int, bool]).decode
@@ -288,7 +292,11 @@ class Worker:
     def _put_aside(self, record: Record | EarlyFrame) -> None:
         """Of a later assignment: kept, for its sender knew of it first. Of an earlier one: of a time that is over."""
         if record.assignment > self._assignment:
-            self._early.append(EarlyFrame.of(record))
+            self._early_bytes += len(record.payload)
+            if self._early_bytes > MOST_EARLY_BYTES:
+                self.misrouted += 1
+            else:
+                self._early.append(EarlyFrame.of(record))
         elif record.flags in (FrameKind.TUPLES, FrameKind.BATCH):
             self.outdated += 1
 
