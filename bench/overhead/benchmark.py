@@ -1,12 +1,14 @@
 """The run: measure, judge."""
 
+import statistics
+
 from bench.overhead.contest import Contest
 from bench.overhead.goals import overhead_goals
 from bench.overhead.handwritten import Handwritten
 from bench.overhead.plan import FULL, QUICK
 from bench.overhead.tables import latency_table, left_out_table, throughput_table
 from bench.overhead.topology import Topology
-from bench.report import Outcome
+from bench.report import Goal, Outcome
 from bench.settings import RunSettings
 from penstock.spark.session import borrowed_session
 
@@ -23,8 +25,18 @@ def run(settings: RunSettings) -> Outcome:
         throughput = contest.throughput([*contenders, *batched_names], plan.flood_s, plan.rounds)
         latency = contest.latency(contenders, plan.paced(), plan.rounds)
     return Outcome(
-        figures={"throughput": throughput, "latency": latency, "left_out": contest.left_out},
-        goals=overhead_goals(topology.name, per_message.name, batched_names, throughput, latency),
+        figures={
+            "throughput": throughput,
+            "latency": latency,
+            "left_out": contest.left_out,
+            "start_s": topology.start_s,
+            "stop_s": topology.stop_s,
+        },
+        goals=(
+            *overhead_goals(topology.name, per_message.name, batched_names, throughput, latency),
+            Goal(name="start_s", value=statistics.median(topology.start_s), comparison="<", limit=3.0),
+            Goal(name="stop_s", value=statistics.median(topology.stop_s), comparison="<", limit=1.0),
+        ),
         tables=(
             throughput_table(throughput, plan.rounds),
             latency_table(latency, plan.rounds),

@@ -21,13 +21,23 @@ class Topology(Chain):
     name = "Penstock"
     workers = 3
 
+    def __init__(self) -> None:
+        """Nothing has run yet."""
+        self.start_s: list[float] = []
+        """From the call of `run`, on a session that is there, to the first tuple through; of each run."""
+        self.stop_s: list[float] = []
+        """From the last tuple through to the return of `run`."""
+
     def absence(self) -> str | None:
         """It is always there."""
         return None
 
     def flood_s(self, count: int) -> float:
         """A bounded run."""
+        asked_ns = time.monotonic_ns()
         answer = _run(Flood(count), Drain)
+        self.stop_s.append((time.monotonic_ns() - answer["finished_ns"]) / 1e9)
+        self.start_s.append((answer["first_ns"] - asked_ns) / 1e9)
         if answer["taken"] != count or answer["last"] != count - 1:
             message = f"of {count} tuples {answer['taken']} arrived, the last was number {answer['last']}"
             raise ChainError(message)
@@ -130,16 +140,23 @@ class Drain(Sink):
     """Takes tuples, looking at each."""
 
     def open(self, context: ps.TaskContext) -> None:  # noqa: ARG002
-        self.started_ns = self.taken = self.last = 0
+        self.started_ns = self.first_ns = self.taken = self.last = 0
 
     def process(self, tup: ps.Tuple) -> None:
         self.last = tup.stamp_ns
         self.taken += 1
         if self.taken == 1:
             self.started_ns = tup.stamp_ns
+            self.first_ns = time.monotonic_ns()
 
     def finish(self) -> None:
-        self.leave(started_ns=self.started_ns, finished_ns=time.monotonic_ns(), taken=self.taken, last=self.last)
+        self.leave(
+            started_ns=self.started_ns,
+            first_ns=self.first_ns,
+            finished_ns=time.monotonic_ns(),
+            taken=self.taken,
+            last=self.last,
+        )
 
 
 class Collect(Sink):

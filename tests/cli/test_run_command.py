@@ -27,7 +27,16 @@ def test_a_run_is_watched_to_its_end(penstock: Penstock, monkeypatch: pytest.Mon
     assert code == 0
     assert err == ""
     assert theatre.sessions == [{"master": None, "workers": 2}]
-    assert theatre.starts == [{"workers": 2, "min_workers": None, "spark": "the session", "scheduler": "even"}]
+    assert theatre.starts == [
+        {
+            "workers": 2,
+            "min_workers": None,
+            "spark": "the session",
+            "scheduler": "even",
+            "delivery": "at_least_once",
+            "checkpoint": None,
+        }
+    ]
     assert theatre.runs[0].was_left
     # Where nobody watches, only the last picture is shown, and no codes for a terminal.
     assert out.count("wordcount  ended") == 1
@@ -70,7 +79,16 @@ def test_arguments_reach_spark(penstock: Penstock, monkeypatch: pytest.MonkeyPat
 
     assert (code, err) == (0, "")
     assert theatre.sessions == [{"master": "local[9]", "workers": 4}]
-    assert theatre.starts == [{"workers": 4, "min_workers": 3, "spark": "the session", "scheduler": "even"}]
+    assert theatre.starts == [
+        {
+            "workers": 4,
+            "min_workers": 3,
+            "spark": "the session",
+            "scheduler": "even",
+            "delivery": "at_least_once",
+            "checkpoint": None,
+        }
+    ]
     assert theatre.runs[0].topology.name == "made"
 
 

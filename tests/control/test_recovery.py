@@ -3,7 +3,7 @@
 import pytest
 
 from penstock.control.events import Launch, Severed
-from penstock.control.protocol import AskDrain, AskStop, Ended, Heartbeat, Left, PeerChanged, Ready, Refuse
+from penstock.control.protocol import AskDrain, AskStop, Ended, Heartbeat, Left, LinkBroken, PeerChanged, Ready, Refuse
 from penstock.control.status import Phase
 from penstock.errors import RunError
 from tests.control.stage import Stage, deploy, kinds, only, sent, starts, stops
@@ -275,3 +275,13 @@ def test_nobody_begins_while_one_who_was_ready_is_silent() -> None:
 
     said = stage.says(silent, Heartbeat())
     assert kinds(said, silent) == kinds(said, second) == ["Begin"]
+
+
+def test_when_frames_to_a_worker_were_lost_both_sides_meet_again() -> None:
+    stage = Stage(workers=3)
+    first, second, third = stage.runs()
+    said = stage.says(second, LinkBroken(lost_frames=12))
+    assert [message.peer.worker for message in sent(said, first) if isinstance(message, PeerChanged)] == [1]
+    assert [message.peer.worker for message in sent(said, third) if isinstance(message, PeerChanged)] == [1]
+    assert [message.peer.worker for message in sent(said, second) if isinstance(message, PeerChanged)] == [0, 2]
+    assert any("12 frames were lost" in notice for notice in stage.status().notices)

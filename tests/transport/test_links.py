@@ -1,5 +1,6 @@
 """Links over ZeroMQ and CURVE on the loopback: frames arrive in the ring, strangers do not get in, nothing is left."""
 
+import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -172,13 +173,40 @@ def raw_sender(endpoint: str, keys: LinkKeys) -> "zmq.Socket[bytes]":
 def test_what_is_no_frame_is_refused_and_counted_and_the_next_arrives(keys: LinkKeys) -> None:
     with receiving(keys) as (ring, receiver):
         socket = raw_sender(receiver.endpoint, keys)
-        wrong = ([b"alone"], [pack_header(ROUTE), b"one", b"too many"], [b"no header", b"payload"])
-        for parts in (*wrong, [pack_header(ROUTE), b"right"]):
+        number = struct.pack("<QQ", 7, 0)
+        wrong = (
+            [b"alone"],
+            [number, pack_header(ROUTE), b"one", b"too many"],
+            [number, b"no header", b"payload"],
+            [b"no number", pack_header(ROUTE), b"payload"],
+        )
+        for parts in (*wrong, [struct.pack("<QQ", 7, 1), pack_header(ROUTE), b"right"]):
             socket.send_multipart(parts)
 
         assert read(ring, 1) == [b"right"]
         assert receiver.refused_frames == len(wrong)
         socket.close()
+
+
+def test_frames_that_are_missing_are_counted(keys: LinkKeys) -> None:
+    with receiving(keys) as (ring, receiver):
+        socket = raw_sender(receiver.endpoint, keys)
+        for link, number in ((7, 0), (7, 1), (8, 0), (7, 5), (8, 1), (9, 2)):
+            socket.send_multipart([struct.pack("<QQ", link, number), pack_header(ROUTE), b"frame"])
+        assert len(read(ring, 6)) == 6
+        assert receiver.lost_frames == 3 + 2
+        socket.close()
+
+
+def test_a_link_works_over_the_other_internet_protocol(keys: LinkKeys) -> None:
+    with (
+        RingReader.create() as ring,
+        LinkReceiver(host="::1", ring_address=ring.address, keys=keys, high_water_frames=10) as receiver,
+        sending(receiver.endpoint, keys) as sender,
+    ):
+        send(sender, b"frame")
+        assert read(ring, 1) == [b"frame"]
+        assert (receiver.lost_frames, receiver.error) == (0, None)
 
 
 def test_a_frame_that_the_ring_cannot_take_is_refused_and_the_next_arrives(keys: LinkKeys) -> None:

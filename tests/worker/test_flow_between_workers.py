@@ -1,6 +1,7 @@
 """Topologies over workers whose queues are as small as can be: all arrives, nothing twice, nobody waits for ever."""
 
 from collections import Counter
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -8,8 +9,9 @@ from hypothesis import strategies as st
 
 from penstock.plan.shape import shape_of
 from penstock.plan.tasks import tasks_of
-from penstock.testing import CapturedSink, FedSpout, LocalCluster
+from penstock.testing import CapturedSink, FedSpout, LocalCluster, VirtualClock
 from penstock.topology.topology import Topology
+from penstock.topology.tuples import Tuple
 from penstock.worker.settings import WorkerSettings
 from tests.worker.random_topologies import Plan, plans
 
@@ -80,9 +82,9 @@ def test_what_waits_for_a_task_is_bounded_by_its_window() -> None:
         assert all(bolt.queued_tuples < 10_000 for bolt in first.bolts)
         assert first.spouts[0].processed < 30_000
 
-        for _ in range(10):
+        for _ in range(20):
             last.do_work()
-        first.do_work()
+            first.do_work()
         assert first.bolts[-1].outputs.emitted > emitted
         assert len(sink.tuples) > 0
 
@@ -122,3 +124,26 @@ def test_tuples_of_one_task_for_another_keep_their_order() -> None:
         cluster.run_to_end()
 
     assert sink.values == [(n,) for n in range(1000)]
+
+
+def test_a_slow_bolt_does_a_little_at_a_time_and_all_in_the_end() -> None:
+    clock, sink, spout = VirtualClock(), CapturedSink(), FedSpout([(n,) for n in range(500)], fields=("n",))
+
+    def slow(tup: Tuple) -> Any:
+        clock._now_ns += 15_000_000  # as if each took 15 ms
+        return (tup.n,)
+
+    topo = Topology("slow")
+    topo.bolt("sink", sink, topo.bolt("slow", slow, topo.spout("numbers", spout).shuffle(), fields=("n",)).shuffle())
+    with LocalCluster(topo, clock=clock, worker_of={0: 0, 1: 1, 2: 2}) as cluster:
+        for _ in range(4):
+            cluster.workers[0].do_work()
+        cluster.workers[1].do_work()
+        done = []
+        for _ in range(10):
+            before = clock.now_ns()
+            cluster.workers[1].do_work()
+            done.append((clock.now_ns() - before) // 15_000_000)
+        assert max(done) <= 2, "turns are short once it is known how long a tuple takes"
+        cluster.run_to_end()
+    assert [n for (n,) in sink.values] == list(range(500))

@@ -23,10 +23,12 @@ from penstock.control.protocol import AskStatus, StatusAnswer
 from penstock.control.registry import RunDirectory, RunFile
 from penstock.control.status import RunStatus
 from penstock.errors import PenstockError, RunError, StartError
+from penstock.flow.delivery import Delivery
 from penstock.plan.schedulers.registry import scheduler as scheduler_named
 from penstock.spark.doctor import diagnose
+from penstock.spark.guarantee import delivery_of
 from penstock.spark.handle import Run
-from penstock.spark.interrupts import plain_interrupts
+from penstock.spark.interrupts import plain_interrupts, terminated_like_interrupted
 from penstock.spark.run import start
 from penstock.spark.session import borrowed_session
 from penstock.spark.summary import Summary
@@ -83,6 +85,8 @@ def run(
     min_workers: Annotated[int | None, Parameter(validator=Number(gte=1))] = None,
     master: str | None = None,
     scheduler: Annotated[str, Parameter(validator=_known_scheduler)] = "even",
+    delivery: Delivery | None = None,
+    checkpoint: str | None = None,
     set_: Annotated[list[str] | None, Parameter(name="--set", negative=())] = None,
 ) -> int:
     """Run the topology in FILE[:name], with live progress and a summary at the end. Ctrl-C stops it.
@@ -95,6 +99,8 @@ def run(
         min_workers: how few will do when Spark has no room for more.
         master: the Spark master's URL, such as spark://host:7077; without it, an embedded local Spark.
         scheduler: which scheduler places the tasks.
+        delivery: what is promised when something dies; at least once, or exactly once if there is a checkpoint.
+        checkpoint: a path or URL to save all state at, and to go on from.
         set_: NAME=VALUE for the function that makes the topology. Can be given several times.
     """
     # Everything that can be wrong is found before seconds are spent on starting Spark.
@@ -103,10 +109,23 @@ def run(
     if min_workers is not None and min_workers > workers:
         message = f"--min-workers {min_workers} is more than --workers {workers}"
         raise StartError(message)
+    try:
+        promised = delivery_of(delivery, checkpoint)
+    except ValueError as error:
+        raise StartError(str(error)) from None
     with (
+        terminated_like_interrupted(),
         borrowed_session(master=master, workers=workers) as spark,
         plain_interrupts(),
-        start(topology, workers=workers, min_workers=min_workers, spark=spark, scheduler=scheduler) as handle,
+        start(
+            topology,
+            workers=workers,
+            min_workers=min_workers,
+            spark=spark,
+            scheduler=scheduler,
+            delivery=promised,
+            checkpoint=checkpoint,
+        ) as handle,
     ):
         interrupted = _watched(handle)
         summary = handle.summary()

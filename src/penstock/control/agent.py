@@ -29,6 +29,7 @@ from penstock.control.protocol import (
     Fatal,
     FromController,
     Left,
+    LinkBroken,
     Peer,
     PeerChanged,
     PeerGone,
@@ -85,16 +86,17 @@ def run_worker(ticket: Ticket) -> Outcome:
             ) as link,
             ControlClient(endpoint=ticket.endpoint, server_public=ticket.server_public, keys=ticket.keys) as control,
         ):
-            return _Agent(ticket, inbox, link.endpoint, control).run()
+            return _Agent(ticket, inbox, link, control).run()
     except Exception:  # whatever it is, the driver wants to read it
         return Outcome(worker=ticket.worker, ok=False, text=traceback.format_exc())
 
 
 class _Agent:
-    def __init__(self, ticket: Ticket, inbox: RingReader, link_endpoint: str, control: ControlClient) -> None:
+    def __init__(self, ticket: Ticket, inbox: RingReader, link: LinkReceiver, control: ControlClient) -> None:
         self._ticket = ticket
         self._inbox = inbox
-        self._link_endpoint = link_endpoint
+        self._link = link
+        self._told_lost_frames = 0
         self._control = control
         self._deployment: Deployment | None = None
         self._worker: Worker | None = None
@@ -117,7 +119,7 @@ class _Agent:
                 host=socket.gethostname(),
                 pid=os.getpid(),
                 ring_address=self._inbox.address,
-                link_endpoint=self._link_endpoint,
+                link_endpoint=self._link.endpoint,
                 penstock_version=__version__,
                 python_version=platform.python_version(),
             )
@@ -151,6 +153,7 @@ class _Agent:
                     self._outcome = Outcome(worker=self._ticket.worker, ok=False, text=self._control.driver_gone)
                 self._tell_of_checkpoints()
                 self._tell_of_dead_peers()
+                self._look_at_link()
             if now_ns >= report_at_ns:
                 report_at_ns = now_ns + REPORT_EVERY_NS
                 self._report()
@@ -183,6 +186,14 @@ class _Agent:
             if known not in self._told_gone:
                 self._told_gone.add(known)
                 self._control.send(PeerGone(worker=worker, generation=known[1]))
+
+    def _look_at_link(self) -> None:
+        if self._link.error is not None:
+            raise RunError(self._link.error)
+        lost = self._link.lost_frames - self._told_lost_frames
+        if lost:
+            self._told_lost_frames += lost
+            self._control.send(LinkBroken(lost_frames=lost))
 
     def _obey(self, message: FromController) -> None:
         match message:

@@ -41,6 +41,7 @@ from penstock.control.protocol import (
     FromWorker,
     Heartbeat,
     Left,
+    LinkBroken,
     MetricsAnswer,
     NotNow,
     PeerGone,
@@ -181,6 +182,9 @@ class Controller:
             self._heard_of_checkpoint(message)
         elif isinstance(message, PeerGone):
             self._peer_gone(message, now_s)
+        elif isinstance(message, LinkBroken):
+            self._notices.add(f"a link to {member.place} broke, and {message.lost_frames} frames were lost")
+            self._lifecycle.meet_again(member)
         elif isinstance(message, Ended):
             self._lifecycle.ended(member)
         elif isinstance(message, Fatal):

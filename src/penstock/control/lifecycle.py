@@ -87,6 +87,16 @@ class Lifecycle:
                 if other is not member:
                     self.send(other, PeerChanged(peer=member.peer))
 
+    def meet_again(self, member: Member) -> None:
+        """Frames to a member were lost. Both sides meet anew, and tell each other again which tasks have ended."""
+        if self.rewinds is not None:
+            self.rewinds.lost(member.worker)
+            return
+        for other in self._membership.members():
+            if other is not member:
+                self.send(other, PeerChanged(peer=member.peer))
+                self.send(member, PeerChanged(peer=other.peer))
+
     def ready(self, member: Member, assignment: int) -> None:
         """A member has opened its tasks. Only before the first Begin does it wait for the others."""
         if member.stage != "deployed" or self.assignment is None or assignment != self.assignment.number:

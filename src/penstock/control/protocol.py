@@ -39,6 +39,7 @@ __all__ = [
     "FromWorker",
     "Heartbeat",
     "Left",
+    "LinkBroken",
     "Message",
     "MetricsAnswer",
     "NotNow",
@@ -168,6 +169,13 @@ class PeerGone(Message, frozen=True, kw_only=True):
 
     worker: int
     generation: int
+
+
+class LinkBroken(Message, frozen=True, kw_only=True):
+    """Frames that other nodes have sent did not arrive here."""
+
+    lost_frames: int
+    """Since the last time."""
 
 
 class Ended(Message, frozen=True, kw_only=True):
@@ -329,6 +337,7 @@ FromWorker = (
     | TaskSaved
     | TaskNotSaved
     | PeerGone
+    | LinkBroken
     | Ended
     | Fatal
     | Left

@@ -7,7 +7,7 @@ import signal
 import threading
 from collections.abc import Iterator
 
-__all__ = ["held_interrupts", "plain_interrupts"]
+__all__ = ["held_interrupts", "plain_interrupts", "terminated_like_interrupted"]
 
 
 @contextlib.contextmanager
@@ -58,3 +58,20 @@ def held_interrupts() -> Iterator[None]:
             signal.signal(signal.SIGINT, before)
         if interrupted:
             raise KeyboardInterrupt
+
+
+@contextlib.contextmanager
+def terminated_like_interrupted() -> Iterator[None]:
+    """Makes SIGTERM, as service managers and containers send it, end a run in good order like Ctrl-C."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(number: int, frame: object) -> None:  # noqa: ARG001
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -51,7 +51,7 @@ class Summary:
             f"{count:,} {what}"
             for count, what in (
                 (self.status.restarts, "workers restarted"),
-                (metrics.lost + metrics.unaccounted, "tuples lost"),
+                (metrics.lost + metrics.unaccounted, "tuples unaccounted for"),
                 (failed, "tuples failed"),
             )
             if count

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import secrets
+import struct
 import threading
 import time
 from types import TracebackType
@@ -30,6 +32,8 @@ log = logging.getLogger(__name__)
 # kept; without a bound, a stranger's length prefix would be believed before he has proven who he is.
 _MOST_BYTES = RingSettings().max_message_bytes + 1024
 _LINGER_MS = 0
+# In front of each frame: which link it came over, and its number on that link.
+_NUMBER = struct.Struct("<QQ")
 _RING_FULL_WAIT_S = 0.0005
 
 
@@ -60,13 +64,15 @@ class LinkReceiver:
         socket.maxmsgsize = _MOST_BYTES
         socket.linger = _LINGER_MS
         try:
-            port = socket.bind_to_random_port(f"tcp://{host}")
+            socket.ipv6 = ":" in host
+            address = f"[{host}]" if ":" in host else host
+            port = socket.bind_to_random_port(f"tcp://{address}")
         except BaseException:
             socket.close()
             self._gate.close()
             self._context.term()
             raise
-        self.endpoint = f"tcp://{host}:{port}"
+        self.endpoint = f"tcp://{address}:{port}"
         self._stop = self._context.socket(zmq.PAIR)
         self._stop.bind("inproc://stop")
         stop = self._context.socket(zmq.PAIR)
@@ -77,30 +83,50 @@ class LinkReceiver:
         self.refused_frames = 0
         """Frames that were no frames, or that the ring does not take."""
         self._closing = False
+        self.lost_frames = 0
+        """Frames that were sent and did not arrive: ZeroMQ reconnects by itself, and loses what was under way."""
+        self.error: str | None = None
+        """Why it receives nothing any more."""
+        self._next_numbers: dict[int, int] = {}
         self._thread.start()
 
     def _receive(self, socket: zmq.Socket[bytes], stop: zmq.Socket[bytes], ring_address: str) -> None:
         poller = zmq.Poller()
         for source in (socket, stop, self._gate.socket):
             poller.register(source, zmq.POLLIN)
-        with contextlib.suppress(RingError), RingWriter.attach(ring_address) as writer:
-            while stop not in (ready := dict(poller.poll())):
-                if self._gate.socket in ready:
-                    self._gate.answer()
-                if socket in ready:
-                    self._take(socket.recv_multipart(copy=False), writer)
-        socket.close()
-        self._gate.close()
-        stop.close()
+        try:
+            with RingWriter.attach(ring_address) as writer:
+                while stop not in (ready := dict(poller.poll())):
+                    if self._gate.socket in ready:
+                        self._gate.answer()
+                    if socket in ready:
+                        self._take(socket.recv_multipart(copy=False), writer)
+        except Exception as error:
+            if not isinstance(error, RingError) or not self._closing:  # a ring that goes first is nothing to tell
+                self.error = f"the link from other nodes broke down: {type(error).__name__}: {error}"
+        finally:
+            socket.close()
+            self._gate.close()
+            stop.close()
 
     def _take(self, parts: list[zmq.Frame], writer: RingWriter) -> None:
         try:
-            header, payload = parts
+            number, header, payload = parts
+            self._count(number.bytes)
             self._deliver(writer, unpack_header(header.bytes), payload.buffer)
         except (ValueError, MessageTooLargeError) as error:
             if not self.refused_frames:
                 log.warning("a frame from another node was refused; more will only be counted: %s", error)
             self.refused_frames += 1
+
+    def _count(self, numbered: bytes) -> None:
+        if len(numbered) != _NUMBER.size:
+            message = f"a frame's number has {_NUMBER.size} bytes, got {len(numbered)}"
+            raise ValueError(message)
+        link, number = _NUMBER.unpack(numbered)
+        wanted = self._next_numbers.get(link, 0)
+        self.lost_frames += max(0, number - wanted)
+        self._next_numbers[link] = number + 1
 
     def _deliver(self, writer: RingWriter, route: Route, payload: memoryview) -> None:
         """Writes a frame into the ring, however long that is full: ZeroMQ holds the senders back meanwhile."""
@@ -145,14 +171,19 @@ class LinkSender:
         self._socket.curve_publickey, self._socket.curve_secretkey = keys.public, keys.secret
         self._socket.sndhwm = high_water_frames
         self._socket.linger = _LINGER_MS
+        self._socket.ipv6 = "[" in endpoint
         self._socket.connect(endpoint)
+        self._link = secrets.randbits(64)
+        self._sent = 0
 
     def try_send(self, route: Route, payload: bytes) -> bool:
         """Sends a frame if ZeroMQ has room for it."""
         try:
-            self._socket.send_multipart((pack_header(route), payload), flags=zmq.NOBLOCK)
+            number = _NUMBER.pack(self._link, self._sent)
+            self._socket.send_multipart((number, pack_header(route), payload), flags=zmq.NOBLOCK)
         except zmq.Again:
             return False
+        self._sent += 1
         return True
 
     def close(self) -> None:

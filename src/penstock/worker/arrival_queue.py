@@ -40,6 +40,11 @@ class ArrivalQueue:
             return arrival
         return None
 
+    def put_back(self, arrival: Arrival) -> None:
+        """Puts back what is left of an arrival that was taken."""
+        self._ready.appendleft(arrival)
+        self.tuples += len(arrival)
+
     def take_more(self, first: Arrival, most_tuples: int) -> list[Arrival]:
         """What follows an arrival and can be worked on together with it: of the same edge, and of the same kind."""
         more: list[Arrival] = []

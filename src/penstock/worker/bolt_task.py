@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import msgspec
+
 from penstock._native import Histogram
 from penstock.flow.credit import Channel
 from penstock.topology.collecting import CollectingBolt
@@ -20,6 +22,8 @@ from penstock.worker.tracked_runners import TrackedBatchRunner
 from penstock.worker.tracking import Keeper
 
 __all__ = ["BoltTask"]
+
+MOST_TURN_NS = 20_000_000
 
 
 class BoltTask(RunningTask):
@@ -49,6 +53,8 @@ class BoltTask(RunningTask):
         self.hops = {edge: Histogram() for edge in inputs}
         self.latency = Histogram()
         self._runner = runner_for(self, inputs)
+        self._most_at_once = 16
+        """How many tuples of an arrival are done before others have their turn, by how long they took lately."""
 
     def takes(self, arrival: Arrival) -> bool:
         """Whether this came on a channel that leads here, with the fields that come on it."""
@@ -66,16 +72,17 @@ class BoltTask(RunningTask):
         return self.tick_is_due or bool(self._queue)
 
     def run(self, exhausted: set[Channel], most_tuples: int) -> int:
-        """Works through the queue until it is empty or `most_tuples` are done, then ticks if that is due.
+        """Works through the queue until it is empty, `most_tuples` are done or time is up, then ticks if that is due.
 
-        Does nothing while a target has no credit left, so that what it emits is bounded.
+        Does nothing while a target has no credit left, so that what it emits is bounded. Time is bounded, too, because
+        others wait for their turn: tasks, and the driver, which would take a worker that says nothing for hung.
         """
         if self.blocked_by(exhausted):
             return 0
         queue = self._queue
-        started_ns = self.clock.now_ns()
+        started_ns = now_ns = self.clock.now_ns()
         done = 0
-        while done < most_tuples and (arrival := queue.take()) is not None:
+        while done < most_tuples and now_ns - started_ns < MOST_TURN_NS and (arrival := queue.take()) is not None:
             if arrival.marker is not None:
                 done += 1
                 self._act_on(arrival, arrival.marker)
@@ -83,9 +90,14 @@ class BoltTask(RunningTask):
             arrivals = [arrival]
             if self._runner.merges:
                 arrivals += queue.take_more(arrival, most_tuples - done)
-            self._note_arrivals(arrivals, started_ns)
+            elif len(arrival) > self._most_at_once and arrival.batch is None:
+                arrivals = [self._first_piece(arrival)]
+            self._note_arrivals(arrivals, now_ns)
             self._runner.run_all(arrivals)
-            done += self._note_processed(arrivals)
+            before_ns, now_ns = now_ns, self.clock.now_ns()
+            count = self._note_processed(arrivals, now_ns)
+            self._most_at_once = max(1, count * (MOST_TURN_NS // 4) // max(1, now_ns - before_ns))
+            done += count
         if self.tick_is_due:
             self.tick_is_due = False
             if not self.ended:
@@ -96,14 +108,19 @@ class BoltTask(RunningTask):
         self.busy_ns += now_ns - started_ns
         return done
 
+    def _first_piece(self, arrival: Arrival) -> Arrival:
+        """As much of it as can be done in time. The rest goes back to the queue, and with it the credit."""
+        most = self._most_at_once
+        self._queue.put_back(msgspec.structs.replace(arrival, tuples=arrival.tuples[most:]))
+        return msgspec.structs.replace(arrival, tuples=arrival.tuples[:most], size_bytes=0)
+
     def _note_arrivals(self, arrivals: Sequence[Arrival], now_ns: int) -> None:
         for arrival in arrivals:
             self.hops[arrival.edge].record(max(0, now_ns - arrival.sent_ns))
             if not self.oldest_origin_ns or arrival.origin_ns < self.oldest_origin_ns:
                 self.oldest_origin_ns = arrival.origin_ns
 
-    def _note_processed(self, arrivals: Sequence[Arrival]) -> int:
-        now_ns = self.clock.now_ns()
+    def _note_processed(self, arrivals: Sequence[Arrival], now_ns: int) -> int:
         total = 0
         for arrival in arrivals:
             count = len(arrival)

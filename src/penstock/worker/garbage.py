@@ -20,6 +20,9 @@ IDLE_EVERY_NS = {_YOUNG: _SECOND_NS, _ALL: 60 * _SECOND_NS}
 BUSY_EVERY_NS = {_YOUNG: 10 * _SECOND_NS, _ALL: 600 * _SECOND_NS}
 MOST_SHARE = 1 / 1000
 
+MOST_NEW_OBJECTS = 500_000
+"""What user code may leave behind in cycles until the collector runs, whatever the time is."""
+
 
 class GarbageKeeper:
     """Takes the collector over, and gives it back."""
@@ -45,7 +48,7 @@ class GarbageKeeper:
 
     def _collect_if_due(self, every_ns: dict[int, int]) -> None:
         now_ns = self._now_ns()
-        if now_ns - self._collected_ns[_YOUNG] < every_ns[_YOUNG]:
+        if now_ns - self._collected_ns[_YOUNG] < every_ns[_YOUNG] and gc.get_count()[0] < MOST_NEW_OBJECTS:
             return
         due = _ALL if now_ns - self._collected_ns[_ALL] >= max(every_ns[_ALL], self._rest_ns) else _YOUNG
         gc.collect(due)
