@@ -3,7 +3,18 @@
 import pytest
 
 from penstock.control.events import Launch, Severed
-from penstock.control.protocol import AskDrain, AskStop, Ended, Heartbeat, Left, LinkBroken, PeerChanged, Ready, Refuse
+from penstock.control.protocol import (
+    AskDrain,
+    AskStop,
+    Ended,
+    Heartbeat,
+    Left,
+    LinkBroken,
+    PeerChanged,
+    Ready,
+    Refuse,
+    TasksEnded,
+)
 from penstock.control.status import Phase
 from penstock.errors import RunError
 from tests.control.stage import Stage, deploy, kinds, only, sent, starts, stops
@@ -285,3 +296,14 @@ def test_when_frames_to_a_worker_were_lost_both_sides_meet_again() -> None:
     assert [message.peer.worker for message in sent(said, third) if isinstance(message, PeerChanged)] == [1]
     assert [message.peer.worker for message in sent(said, second) if isinstance(message, PeerChanged)] == [0, 2]
     assert any("12 frames were lost" in notice for notice in stage.status().notices)
+
+
+def test_the_ends_of_a_worker_that_is_gone_after_its_end_are_told_to_the_others() -> None:
+    stage = Stage(workers=2)
+    first, second = stage.runs()
+    stage.says(first, Ended())
+    said = stage.host_ends(0)
+    tasks = deploy(stage.said, second).assignment.tasks_on(0)
+    assert only(said, second, TasksEnded).tasks == tasks
+    assert starts(said) == []
+    assert stage.phase() is Phase.RUNNING

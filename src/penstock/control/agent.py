@@ -42,6 +42,7 @@ from penstock.control.protocol import (
     TaskFailure,
     TaskNotSaved,
     TaskSaved,
+    TasksEnded,
 )
 from penstock.control.reporting import report_of
 from penstock.control.ticket import Outcome, Ticket
@@ -104,6 +105,7 @@ class _Agent:
         self._closed = False
         self._outcome: Outcome | None = None
         self._assignment = 0
+        self._deployed: Deploy | None = None
         self._peers: dict[int, Peer] = {}
         self._told_gone: set[tuple[int, int]] = set()
         self._garbage = GarbageKeeper(time.monotonic_ns)
@@ -201,6 +203,8 @@ class _Agent:
                 pass
             case Deploy():
                 self._deploy(message)
+            case TasksEnded(tasks=tasks):
+                self._mark_ended(tasks)
             case Begin():
                 self._running.begin()
             case PeerChanged(peer=peer):
@@ -249,7 +253,8 @@ class _Agent:
         )
         self._worker = self._deployment.build()
         self._assignment = deploy.assignment.number
-        self._mark_ended(deploy)
+        self._deployed = deploy
+        self._mark_ended(deploy.ended_tasks)
         self._worker.take_early(early)
         self._garbage.settle()
         self._control.send(Ready(assignment=deploy.assignment.number))
@@ -261,14 +266,16 @@ class _Agent:
         store.join(self._ticket.run)
         return store
 
-    def _mark_ended(self, deploy: Deploy) -> None:
+    def _mark_ended(self, tasks: tuple[int, ...]) -> None:
         """We replace a dead worker, and some of its sources had ended before: their end will not be sent again."""
+        assert self._deployed is not None
+        deploy = self._deployed
         component_of = {task.id: task.component for task in deploy.tasks}
         for bolt in self._running.bolts:
             for edge in deploy.edges:
                 if edge.target != bolt.component:
                     continue
-                for task in deploy.ended_tasks:
+                for task in tasks:
                     if component_of[task] == edge.source:
                         bolt.accept(Arrival(edge=edge.id, source=task, marker=Marker(0, ends=True)))
 

@@ -18,7 +18,18 @@ from penstock.control.epochs import Epochs
 from penstock.control.instructions import Instruction, SendTo, StartWorker, StopWorker
 from penstock.control.membership import Member, Membership
 from penstock.control.notices import Notices
-from penstock.control.protocol import Admit, Begin, BeginEpoch, Deploy, Drain, FromController, PeerChanged, Refuse, Stop
+from penstock.control.protocol import (
+    Admit,
+    Begin,
+    BeginEpoch,
+    Deploy,
+    Drain,
+    FromController,
+    PeerChanged,
+    Refuse,
+    Stop,
+    TasksEnded,
+)
 from penstock.control.rewinds import Rewinds
 from penstock.control.settings import ControlSettings, RunPlan
 from penstock.control.status import Phase
@@ -86,6 +97,12 @@ class Lifecycle:
             for other in self._membership.members():
                 if other is not member:
                     self.send(other, PeerChanged(peer=member.peer))
+
+    def gone_after_its_end(self, worker: int) -> None:
+        """A worker whose tasks had ended is gone, perhaps with their ends unsent: the others are told."""
+        if self.assignment is not None and self.rewinds is None:
+            for other in self._membership.members():
+                self.send(other, TasksEnded(tasks=self.assignment.tasks_on(worker)))
 
     def meet_again(self, member: Member) -> None:
         """Frames to a member were lost. Both sides meet anew, and tell each other again which tasks have ended."""

@@ -58,6 +58,7 @@ __all__ = [
     "TaskFailure",
     "TaskNotSaved",
     "TaskSaved",
+    "TasksEnded",
 ]
 
 
@@ -247,6 +248,12 @@ class PeerChanged(Message, frozen=True, kw_only=True):
     peer: Peer
 
 
+class TasksEnded(Message, frozen=True, kw_only=True):
+    """These tasks have ended, and their worker is gone: whatever it had not sent yet, their end included, is lost."""
+
+    tasks: tuple[int, ...]
+
+
 class Begin(Message, frozen=True, kw_only=True):
     """All are ready (or, after a restart, you are): spouts may emit."""
 
@@ -343,7 +350,18 @@ FromWorker = (
     | Left
 )
 FromController = (
-    Admit | Refuse | Deploy | PeerChanged | Begin | BeginEpoch | Committed | RowsKept | Drain | Stop | Pulse
+    Admit
+    | Refuse
+    | Deploy
+    | PeerChanged
+    | TasksEnded
+    | Begin
+    | BeginEpoch
+    | Committed
+    | RowsKept
+    | Drain
+    | Stop
+    | Pulse
 )
 Question = AskStatus | AskMetrics | AskDrain | AskStop
 Answer = StatusAnswer | MetricsAnswer | Done | NotNow

@@ -57,7 +57,10 @@ class Recovery:
             return
         seat.hosted = False
         member = self._membership.vacate(event.worker, now_s)
-        if seat.ended or not self._lifecycle.phase.needs_workers:
+        if not self._lifecycle.phase.needs_workers:
+            return
+        if seat.ended:
+            self._lifecycle.gone_after_its_end(event.worker)
             return
         if not seat.stop_asked:
             self._host_gave_up(seat, member, event.error or "its job returned", now_s)
