@@ -83,8 +83,14 @@ def epochs(folder: Path) -> str:
 def assert_exact(summary: Summary, count: int) -> None:
     counts = Counter(n % KEYS for n in range(count))
     wanted = sorted((key, number) for key, most in counts.items() for number in range(1, most + 1))
-    assert sorted(summary.collected("rows")) == wanted
-    assert sorted(row.n for row in summary.collected("seen")) == list(range(count))
+    for found, all_ in (
+        (summary.collected("rows"), wanted),
+        ([row.n for row in summary.collected("seen")], range(count)),
+    ):
+        seen = Counter(found)
+        missing = [row for row in all_ if not seen[row]]
+        doubled = [row for row, times in seen.items() if times > 1]
+        assert (len(missing), len(doubled)) == (0, 0), f"missing {missing[:5]}, doubled {doubled[:5]}"
 
 
 if __name__ == "__main__":

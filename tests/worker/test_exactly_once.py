@@ -191,3 +191,22 @@ def test_state_that_cannot_be_saved_ends_the_run_by_name() -> None:
         pytest.raises(RunError, match=r"'odd' \(task 1\) could not be saved: TypeError: keyed state, key 0"),
     ):
         cluster.run_to_end()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_marker_that_comes_before_the_word_of_its_epoch_counts(seed: int) -> None:
+    """A bolt that missed it would be saved later, as it is at its end: state that does not fit the positions."""
+    Shelf.shelf.clear()
+    sized = WorkerSettings(spout_turn_tuples=4, turn_tuples=4)
+    with LocalCluster(topology(2), workers=3, seed=seed, settings=sized, delivery="exactly_once") as cluster:
+        for _ in range(10):
+            cluster.step()
+        epoch = cluster.begin_epoch()
+        while cluster.checkpoint_under_way:
+            cluster.step()
+        assert cluster.committed_epoch == epoch
+        cluster.kill(1)
+        cluster.restart(1)
+        cluster.run_to_end()
+        result = cluster.result()
+    assert sorted(result.collected("rows")) == wanted()[0]

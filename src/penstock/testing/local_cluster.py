@@ -94,6 +94,7 @@ class LocalCluster:
         self._seed = seed or 0
         self._epoch = 0
         self._progress: dict[int, SpoutProgress] = {}
+        self._untold: dict[int, tuple[int, int]] = {}
         self._epoch_at_ns = self.clock.now_ns() + EPOCH_EVERY_NS
         self._turns: Turns = InTurn() if seed is None else Shuffled(seed)
         self._assignment = _placed(topology, worker_of) if worker_of is not None else _planned(topology, workers)
@@ -182,9 +183,14 @@ class LocalCluster:
         epoch = self._checkpointing.final_epoch(0.0) if all_ended else self._checkpointing.due(float("inf"))
         if epoch is None:
             return self._checkpointing.committed
-        for worker in self.workers.values():
-            worker.begin_epoch(epoch, self._checkpointing.committed)
+        # Each worker hears of it at its next turn: markers may well be there before.
+        self._untold = dict.fromkeys(self.workers, (epoch, self._checkpointing.committed))
         return epoch
+
+    @property
+    def committed_epoch(self) -> int:
+        """The newest epoch that is committed."""
+        return self._checkpointing.committed
 
     @property
     def checkpoint_under_way(self) -> bool:
@@ -207,6 +213,7 @@ class LocalCluster:
 
     def _rewind(self) -> None:
         """Sets everything back to the last epoch, on all workers that were not killed."""
+        self._untold.clear()
         self._checkpointing.give_up()
         self._close_workers()
         numbers = [*self._inboxes]
@@ -285,6 +292,9 @@ class LocalCluster:
     def _turn(self, number: int) -> bool:
         before = sum(map(len, self._inboxes.values()))
         worked = self.workers[number].do_work()
+        if number in self._untold:
+            self.workers[number].begin_epoch(*self._untold.pop(number))
+            worked += 1
         if self._settings.delivery == "at_least_once":
             self._keeper.fetch_rows(self.workers[number])
         if self._take_checkpoint_news(self.workers[number]):

@@ -86,8 +86,8 @@ class Checkpoints:
         self.save_ended()
 
     def save(self, task: int, epoch: int) -> None:
-        """A task is where the epoch ends."""
-        if epoch == self._epoch:
+        """A task is where the epoch ends. Its marker may come before we were told of the epoch, and counts the same."""
+        if epoch >= self._epoch:
             snapshot = self._tasks[task][1].snapshot(epoch, self._committed)
             if self._writer is not None:
                 self._to_write.put(snapshot)
