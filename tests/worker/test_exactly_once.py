@@ -199,7 +199,7 @@ def test_a_marker_that_comes_before_the_word_of_its_epoch_counts(seed: int) -> N
     Shelf.shelf.clear()
     sized = WorkerSettings(spout_turn_tuples=4, turn_tuples=4)
     with LocalCluster(topology(2), workers=3, seed=seed, settings=sized, delivery="exactly_once") as cluster:
-        for _ in range(10):
+        for _ in range(3):
             cluster.step()
         epoch = cluster.begin_epoch()
         while cluster.checkpoint_under_way:

@@ -59,6 +59,9 @@ ASK_SPOUTS_EVERY_NS = 1_000_000
 EPOCH_EVERY_NS = 1_000_000_000
 """How often, on the virtual clock, markers are sent where that is of use."""
 
+HEARS_AFTER_TURNS = 3
+"""How many of its own turns later than the one before each worker hears that an epoch has begun."""
+
 MOST_TURNS = 200_000
 """At one instant. More than any test needs, unless one of its spouts has no end."""
 
@@ -94,7 +97,7 @@ class LocalCluster:
         self._seed = seed or 0
         self._epoch = 0
         self._progress: dict[int, SpoutProgress] = {}
-        self._untold: dict[int, tuple[int, int]] = {}
+        self._untold: dict[int, list[list[int]]] = {}
         self._epoch_at_ns = self.clock.now_ns() + EPOCH_EVERY_NS
         self._turns: Turns = InTurn() if seed is None else Shuffled(seed)
         self._assignment = _placed(topology, worker_of) if worker_of is not None else _planned(topology, workers)
@@ -183,8 +186,9 @@ class LocalCluster:
         epoch = self._checkpointing.final_epoch(0.0) if all_ended else self._checkpointing.due(float("inf"))
         if epoch is None:
             return self._checkpointing.committed
-        # Each worker hears of it at its next turn: markers may well be there before.
-        self._untold = dict.fromkeys(self.workers, (epoch, self._checkpointing.committed))
+        # The word of it travels beside the tuples, and not always faster: some workers meet the marker first.
+        for number in self.workers:
+            self._untold.setdefault(number, []).append([HEARS_AFTER_TURNS * number, epoch])
         return epoch
 
     @property
@@ -292,15 +296,24 @@ class LocalCluster:
     def _turn(self, number: int) -> bool:
         before = sum(map(len, self._inboxes.values()))
         worked = self.workers[number].do_work()
-        if number in self._untold:
-            self.workers[number].begin_epoch(*self._untold.pop(number))
-            worked += 1
+        worked += self._tell_of_epoch(number)
         if self._settings.delivery == "at_least_once":
             self._keeper.fetch_rows(self.workers[number])
         if self._take_checkpoint_news(self.workers[number]):
             return True
         # Credit that is given back counts as no work, yet somebody waits for it.
         return worked > 0 or sum(map(len, self._inboxes.values())) != before
+
+    def _tell_of_epoch(self, number: int) -> int:
+        """Counts the turns until a worker hears of an epoch; returns 0 if there is nothing to hear."""
+        words = self._untold.get(number)
+        if not words:
+            return 0
+        words[0][0] -= 1
+        if words[0][0] < 0:
+            _, epoch = words.pop(0)
+            self.workers[number].begin_epoch(epoch, self._checkpointing.committed)
+        return 1
 
     def _deploy(self, number: int) -> None:
         deployment = Deployment(
