@@ -54,12 +54,16 @@ ring: $(VENV)/.installed ## two processes over one ring, with live latency and t
 	$(BIN)/python examples/ring_demo.py $(ARGS)
 
 .PHONY: test
-test: $(VENV)/.installed $(VENV)/.java ## all tests but the long ones of `make storm`, `make cluster` and `make sanitize`
+test: $(VENV)/.installed $(VENV)/.java ## all tests but the long ones of `make storm`, `make cluster`, `make box` and `make sanitize`
 	$(BIN)/python -m pytest $(ARGS)
 
 .PHONY: cluster
 cluster: $(VENV)/.installed $(VENV)/.java ## the tests that need a standalone Spark cluster of two nodes, or drivers of their own
 	$(BIN)/python -m pytest -m cluster $(ARGS)
+
+.PHONY: box
+box: $(VENV)/.installed $(VENV)/.java ## the tests of the cluster in a box: network namespaces, nodes that are cut off, slowed and killed
+	$(BIN)/python -m pytest -m box $(ARGS)
 
 .PHONY: storm
 storm: $(VENV)/.installed ## kill and stop processes at random instants, thousands of times, and check every record

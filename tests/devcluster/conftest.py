@@ -20,7 +20,7 @@ QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if "tests/devcluster/" in item.path.as_posix() and item.get_closest_marker("cluster"):
+        if "tests/devcluster/" in item.path.as_posix() and item.get_closest_marker("box"):
             item.add_marker(pytest.mark.timeout(PATIENCE_S))
 
 

@@ -22,7 +22,7 @@ from tests.spark import scenarios
 from tests.spark.remote_driver import RemoteDriver
 from tests.spark.topologies import words_of
 
-pytestmark = pytest.mark.cluster
+pytestmark = pytest.mark.box
 
 ROOT = Path(__file__).parents[2]
 NO_NAMESPACES = probe().no_namespaces

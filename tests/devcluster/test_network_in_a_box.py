@@ -17,7 +17,7 @@ from penstock.devcluster.namespaces import NamespaceNetwork, networks_of_this_ma
 from penstock.devcluster.settings import Shape
 from tests.devcluster.leftovers import leftovers
 
-pytestmark = pytest.mark.cluster
+pytestmark = pytest.mark.box
 
 LISTEN = """
 import socket

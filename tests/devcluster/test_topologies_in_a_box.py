@@ -13,7 +13,7 @@ from tests.spark import scenarios
 from tests.spark.remote_driver import RemoteDriver
 from tests.spark.topologies import words_of
 
-pytestmark = pytest.mark.cluster
+pytestmark = pytest.mark.box
 
 ALL = NODES * SLOTS_PER_NODE
 
