@@ -146,10 +146,13 @@ class Storm:
                 self._strike(victims[at])
         with Ledger(self._ledger_path) as ledger:
             ledger.call_it_a_day()
-        for victim in victims:
-            while not victim.child.is_dead():  # those with a stop in store may stop only now
+        # Those with a stop in store may stop only now. All are continued again and again, not one after the other: who
+        # is stopped in the middle of a write keeps the ring full for the others, and they cannot end before it does.
+        while living := [victim for victim in victims if not victim.child.is_dead()]:
+            for victim in living:
                 victim.child.send_signal(signal.SIGKILL if self._called_off.is_set() else signal.SIGCONT)
-                time.sleep(0.001)
+            time.sleep(0.001)
+        for victim in victims:
             self._bury(victim)
 
     def close(self) -> None:
