@@ -22,7 +22,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from penstock.checkpoint.single_value import decode_value, encode_value
+from penstock.transport.values import decode_value, encode_value
 
 __all__ = ["PreparedTokens", "decode_tokens"]
 
