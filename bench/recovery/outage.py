@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 import penstock as ps
+from penstock.flow.delivery import Delivery
 
 _RATE_PER_S = 1_000
 _BEFORE_S = 3.0
@@ -78,14 +79,14 @@ class Outage(msgspec.Struct, frozen=True, kw_only=True):
     """From the kill until the worker that Spark restarted has registered."""
 
 
-def outage(delivery: str) -> Outage:
+def outage(delivery: Delivery) -> Outage:
     """Kills the worker that does the work."""
     with tempfile.TemporaryDirectory(prefix="penstock-bench-") as folder:
         topology = ps.Topology("outage")
         ticks = topology.spout("ticks", Ticker())
         topology.bolt("log", Log(folder), topology.bolt("work", Work(), ticks.by("n")).shuffle())
         checkpoint = str(Path(folder, "checkpoint")) if delivery == "exactly_once" else None
-        with ps.start(topology, workers=3, delivery=delivery, checkpoint=checkpoint, epoch_every_s=1.0) as run:  # type: ignore[arg-type]
+        with ps.start(topology, workers=3, delivery=delivery, checkpoint=checkpoint, epoch_every_s=1.0) as run:
             time.sleep(_BEFORE_S)
             victim = next(worker for worker in run.status().workers if 1 in worker.tasks)
             assert victim.pid is not None

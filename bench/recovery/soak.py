@@ -10,6 +10,7 @@ import msgspec
 import pyarrow.parquet as pq
 
 import penstock as ps
+from penstock.flow.delivery import Delivery
 from penstock.testing.chaos import ProcessFaults
 
 _RATE_PER_S = 2_000
@@ -68,7 +69,7 @@ class Soaked(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
 
 
-def soak(delivery: str, seconds: float, seed: int) -> Soaked:
+def soak(delivery: Delivery, seconds: float, seed: int) -> Soaked:
     """Kills and stops workers at random while numbers flow, then looks at every one of them."""
     chance = random.Random(seed)
     count = int(seconds * _RATE_PER_S)
@@ -83,7 +84,7 @@ def soak(delivery: str, seconds: float, seed: int) -> Soaked:
         with ps.start(
             topology,
             workers=3,
-            delivery=delivery,  # type: ignore[arg-type]
+            delivery=delivery,
             checkpoint=checkpoint,
             epoch_every_s=0.5,
             max_restarts=100_000,

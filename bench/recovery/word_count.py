@@ -9,8 +9,9 @@ from typing import Any
 
 import penstock as ps
 from bench.wordcount.corpus import WORDS_PER_SENTENCE, read_corpus, write_corpus
+from penstock.flow.delivery import Delivery
 
-GUARANTEES = ("at_most_once", "at_least_once", "exactly_once")
+GUARANTEES: tuple[Delivery, ...] = ("at_most_once", "at_least_once", "exactly_once")
 _AT_ONCE = 64
 _WORKERS = 3
 
@@ -75,7 +76,7 @@ class Count(ps.KeyedBolt):
         Path(self.folder, f"count-{self.index}").write_text(json.dumps(answer))
 
 
-def words_per_s(delivery: str, sentences: int) -> float:
+def words_per_s(delivery: Delivery, sentences: int) -> float:
     """Runs once, on the session that is active. The counts are checked."""
     with tempfile.TemporaryDirectory(prefix="penstock-bench-") as folder:
         corpus = Path(folder, "corpus")
@@ -85,7 +86,7 @@ def words_per_s(delivery: str, sentences: int) -> float:
         words = topology.bolt("split", Split(), lines.shuffle())
         topology.bolt("count", Count(folder), words.by("word"))
         checkpoint = str(Path(folder, "checkpoint")) if delivery == "exactly_once" else None
-        ps.run(topology, workers=_WORKERS, delivery=delivery, checkpoint=checkpoint, epoch_every_s=1.0)  # type: ignore[arg-type]
+        ps.run(topology, workers=_WORKERS, delivery=delivery, checkpoint=checkpoint, epoch_every_s=1.0)
         answers = [json.loads(file.read_text()) for file in Path(folder).glob("count-*")]
         counted, wanted = sum(answer["words"] for answer in answers), sentences * WORDS_PER_SENTENCE
         if counted != wanted:
