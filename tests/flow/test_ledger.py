@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.flow.ledger import UNTRACKED, AckBook, Ledger, News, keeper_of
+from penstock.flow.runs import runs_of
 
 SPOUT = 7
 
@@ -38,7 +39,7 @@ class Play:
             size = self.draw.randrange(1, 5)
             part, roots = roots[:size], roots[size:]
             frame = self.books[worker].new_frame()
-            self.books[worker].sent(part, frame)
+            self.books[worker].sent(runs_of(part), frame)
             self.frames.append((self.draw.randrange(len(self.books)), frame, part))
             for root in part:
                 self.alive[root] += 1
@@ -48,7 +49,7 @@ class Play:
             return
         worker, number, roots = self.frames.pop(self.draw.randrange(len(self.frames)))
         self.send(worker, [root for root in roots for _ in range(self.draw.choice([0, 0, 1, 2]))])
-        self.books[worker].processed(roots, number)
+        self.books[worker].processed(runs_of(roots), number)
         for root in roots:
             self.alive[root] -= 1
 
@@ -130,16 +131,17 @@ def test_what_a_worker_sends_to_itself_is_no_news() -> None:
     book = AckBook(lambda: 12)
     root = Ledger(SPOUT).begin()
     frame = book.new_frame()
-    book.sent([root, root], frame)
+    book.sent([(root, 2)], frame)
     assert frame == 13
-    book.processed([root, root], frame)
+    book.processed([(root, 1)], frame)
+    book.processed([(root, 1)], frame)
     assert book.take() == {}
 
 
 def test_a_failure_says_where_and_why_once() -> None:
     book = AckBook(lambda: 5)
     root = Ledger(SPOUT).begin()
-    book.sent([root], book.new_frame())
+    book.sent([(root, 1)], book.new_frame())
     book.failed(root, "parse", "ValueError")
     book.failed(root, "count", "KeyError")
     news: Any = book.take()[SPOUT]
@@ -150,7 +152,7 @@ def test_a_failure_says_where_and_why_once() -> None:
 
 def test_what_belongs_to_no_tree_is_not_counted() -> None:
     book = AckBook(lambda: 5)
-    book.sent([UNTRACKED] * 3, book.new_frame())
+    book.sent([(UNTRACKED, 3)], book.new_frame())
     book.failed(UNTRACKED, "tick", "ValueError")
     assert book.take() == {}
 

@@ -27,6 +27,7 @@ sizes = st.builds(
     turn_tuples=st.integers(1, 8),
     spout_turn_tuples=st.integers(1, 8),
     max_pending=st.integers(1, 50),
+    singly_tuples=st.sampled_from([0, 5, 1000]),
 )
 
 
@@ -130,8 +131,8 @@ def test_what_fails_is_tried_again(workers: int) -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-@pytest.mark.parametrize("tries", [1, 3])
-def test_what_fails_each_time_is_given_up_and_told_of(workers: int, tries: int) -> None:
+@pytest.mark.parametrize(("tries", "singly", "doubled"), [(1, 0, 1), (3, 0, 2), (3, 100, 1)])
+def test_what_fails_each_time_is_given_up_and_told_of(workers: int, tries: int, singly: int, doubled: int) -> None:
     def choosy(tup: Tuple) -> Any:
         if tup.n % 5 == 0:
             message = f"{tup.n} is a multiple of five"
@@ -142,9 +143,10 @@ def test_what_fails_each_time_is_given_up_and_told_of(workers: int, tries: int) 
     numbers = topo.spout("numbers", Lines(range(20), fields=("n",)))
     topo.bolt("sink", sink, topo.bolt("choosy", choosy, numbers.shuffle(), fields=("n",)).shuffle())
     topo.bolt("letters", letters, numbers.dead_letters().to_one())
-    result = run_topology(topo, workers=workers, settings=WorkerSettings(max_tries=tries))
+    result = run_topology(topo, workers=workers, settings=WorkerSettings(max_tries=tries, singly_tuples=singly))
 
-    assert sorted(sink.values) == [(n,) for n in range(20) if n % 5]
+    assert sorted(set(sink.values)) == [(n,) for n in range(20) if n % 5]
+    assert len(sink.values) == len(set(sink.values)) * doubled, "emitted with a bad one, then each by itself"
     assert sorted(letters.values) == [
         ([n], "choosy", f"ValueError: {n} is a multiple of five", tries) for n in (0, 5, 10, 15)
     ]

@@ -102,7 +102,7 @@ def test_a_worker_with_frames_that_did_not_fit_tries_them_again_soon() -> None:
 
 def frame(number: int, *, target: int = 1, assignment: int = 1) -> MemoryRecord:
     route = Route(target=target, source=0, stream=0, assignment=assignment, flags=FrameKind.TUPLES)
-    return MemoryRecord(route, msgspec.msgpack.encode((1, 2, 0, [(number,), (number,)])))
+    return MemoryRecord(route, msgspec.msgpack.encode((1, 2, 0, [(0, 2)], [(number,), (number,)])))
 
 
 def test_what_arrives_while_it_sleeps_is_taken() -> None:

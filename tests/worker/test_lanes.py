@@ -44,7 +44,7 @@ def sent_rows(sender: CapturingSender) -> list[tuple[Any, ...]]:
         if route.flags == FrameKind.BATCH:
             rows = [tuple(row.values()) for row in batch_from_payload(payload)[0].to_pylist()]
         elif route.flags == FrameKind.TUPLES:
-            rows = [tuple(row) for row in msgspec.msgpack.decode(payload)[3]]
+            rows = [tuple(row) for row in msgspec.msgpack.decode(payload)[4]]
         else:
             continue
         assert tuples == len(rows)
@@ -83,7 +83,7 @@ def test_a_remote_lane_says_in_the_header_where_from_and_where_to() -> None:
 
     [(route, payload, _)] = ends.sender.frames
     assert (route.target, route.source, route.stream, route.assignment) == (FIRST_TARGET, EMITTER, 0, 1)
-    assert msgspec.msgpack.decode(payload) == [ORIGIN_NS, NOW_NS, UNTRACKED, [["a"]]]
+    assert msgspec.msgpack.decode(payload) == [ORIGIN_NS, NOW_NS, UNTRACKED, [], [["a"]]]
     assert ends.lane.sent_bytes == len(payload)
 
 

@@ -16,16 +16,13 @@ message per tree, and whoever loses a ledger has lost the spout, too, which then
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from operator import itemgetter
+from collections.abc import Callable, Iterable
 
 import msgspec
 
-__all__ = ["UNTRACKED", "AckBook", "FailedTree", "Ledger", "News", "keeper_of", "last_value"]
+from penstock.flow.runs import Runs
 
-last_value = itemgetter(-1)
-"""The root of a tuple that is about to be sent: it travels behind the values."""
+__all__ = ["UNTRACKED", "AckBook", "FailedTree", "Ledger", "News", "keeper_of"]
 
 UNTRACKED = 0
 """The root of what belongs to no tree: ticks, and everything in a run without tracking."""
@@ -73,21 +70,17 @@ class AckBook:
         """The number of a frame that is about to be sent."""
         return self._next_frame() | 1
 
-    def sent(self, roots: Iterable[Root], frame: int) -> None:
-        """Counts a frame that is sent, by the root of each of its tuples."""
-        self._add(Counter(roots), frame)
+    def sent(self, runs: Runs, frame: int) -> None:
+        """Counts a frame that is sent."""
+        self._add(runs, frame)
 
-    def processed(self, roots: Iterable[Root], frame: int) -> None:
-        """Counts the tuples of a frame as processed; what came of them is counted as sent before the news are taken."""
-        self._add(Counter(roots), -frame)
+    def processed(self, runs: Runs, frame: int) -> None:
+        """Counts tuples of a frame as processed; what came of them is counted as sent before the news are taken."""
+        self._add(runs, -frame)
 
-    def processed_counts(self, counts: Mapping[Root, int], frame: int) -> None:
-        """The same, where it is known how many tuples of each tree there are."""
-        self._add(counts, -frame)
-
-    def _add(self, counts: Mapping[Root, int], frame: int) -> None:
+    def _add(self, runs: Runs, frame: int) -> None:
         sums = self._sums
-        for root, count in counts.items():
+        for root, count in runs:
             if root:
                 sums[root] = (sums.get(root, 0) + count * frame) & _MASK
 

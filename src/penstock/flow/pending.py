@@ -1,7 +1,9 @@
 """What a spout has emitted and what is not known to be processed yet: kept to be emitted again. Pure.
 
-Outputs are kept in the order of emission, each with the position that the spout had before it. What lies before the
-oldest of them is done: a spout that is started anew goes on from there.
+Outputs are kept in the order of emission, those that share a tree together, with the position that the spout had before
+them. What lies before the oldest of them is done: a spout that is started anew goes on from there.
+
+What was emitted together is emitted again one by one: only one of them may be to blame.
 
 An output that is lost may be what killed the worker that it was lost with, or one of thousands that were there by
 chance. So one that was lost twice is a *suspect*: it is emitted again by itself, when nothing else is under way, and
@@ -12,6 +14,7 @@ in a moment.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -30,14 +33,14 @@ class _Turn:
 
 
 class Kept(msgspec.Struct, gc=False):
-    """One output of a spout."""
+    """Outputs of a spout that share a tree."""
 
-    output: Any
+    outputs: list[Any]
     turn: Any
     tries: int = 1
     """How often it was emitted."""
     failures: int = 0
-    """How often it failed, by itself."""
+    """How often it failed."""
     losses: int = 0
     """How often it was lost."""
     alone: bool = False
@@ -56,18 +59,19 @@ class Pending:
         self._most = most
         self._max_tries = max_tries
         self._kept: dict[int, Kept] = {}
+        self._open = 0
         self._turns: deque[_Turn] = deque()
         self._again: deque[Kept] = deque()
         self._suspects: deque[Kept] = deque()
         self._tested: int | None = None
 
     def __len__(self) -> int:
-        return len(self._kept) + len(self._again) + len(self._suspects)
+        return self._open
 
     @property
     def room(self) -> int:
         """How many more outputs there may be; none while there are suspects."""
-        return 0 if self._suspects or self._tested is not None else self._most - len(self)
+        return 0 if self._suspects or self._tested is not None else self._most - self._open
 
     def begin_turn(self, position: Any) -> None:
         """The spout is about to be asked, and is at this position."""
@@ -79,11 +83,16 @@ class Pending:
         else:
             turns.append(_Turn(position))
 
-    def keep(self, root: int, output: Any) -> None:
-        """Keeps an output of this turn."""
+    def keep(self, root: int, outputs: Sequence[Any]) -> None:
+        """Keeps outputs of this turn, with those of the same tree."""
         turn = self._turns[-1]
-        turn.open += 1
-        self._kept[root] = Kept(output, turn)
+        turn.open += len(outputs)
+        self._open += len(outputs)
+        kept = self._kept.get(root)
+        if kept is None:
+            self._kept[root] = Kept([*outputs], turn)
+        else:
+            kept.outputs += outputs
 
     def keep_again(self, root: int, kept: Kept) -> None:
         """Keeps an output that is emitted again, under its new root."""
@@ -102,15 +111,21 @@ class Pending:
             return kept
         return None
 
-    def done(self, root: int) -> Any:
-        """The tree is complete, or the spout looks after it itself; returns the output, which is forgotten."""
+    def done(self, root: int) -> list[Any]:
+        """The tree is complete, or the spout looks after it itself; returns the outputs, which are forgotten."""
         kept = self._taken(root)
-        kept.turn.open -= 1
-        return kept.output
+        self._forget(kept)
+        return kept.outputs
 
     def failed(self, root: int, *, lost: bool = False) -> Kept | None:
-        """The tree has failed: its output is queued to be emitted again, or returned if that was often enough."""
+        """The tree has failed: its outputs are queued to be emitted again, or returned if that was often enough."""
         kept = self._taken(root)
+        if len(kept.outputs) > 1:
+            # One of them at least failed, and nobody knows which: that counts, but not as the last straw.
+            failures = 0 if lost else min(1, self._max_tries - 1)
+            each = (Kept([output], kept.turn, kept.tries, failures, losses=int(lost)) for output in kept.outputs)
+            self._again.extend(each)
+            return None
         kept.losses += lost
         if not lost:
             kept.failures += 1
@@ -118,10 +133,14 @@ class Pending:
             kept.failures = max(kept.failures + 1, kept.losses)
         kept.alone = False
         if kept.failures >= self._max_tries:
-            kept.turn.open -= 1
+            self._forget(kept)
             return kept
         (self._suspects if kept.losses > 1 else self._again).append(kept)
         return None
+
+    def _forget(self, kept: Kept) -> None:
+        kept.turn.open -= len(kept.outputs)
+        self._open -= len(kept.outputs)
 
     def _taken(self, root: int) -> Kept:
         if root == self._tested:
@@ -133,9 +152,9 @@ class Pending:
         """The roots of all that is under way."""
         return [*self._kept]
 
-    def output_of(self, root: int) -> Any:
-        """The output behind a root."""
-        return self._kept[root].output
+    def outputs_of(self, root: int) -> list[Any]:
+        """The outputs behind a root."""
+        return self._kept[root].outputs
 
     def oldest_position(self, now: Any) -> Any:
         """From where on not everything is done; the spout itself is at `now`."""

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import msgspec
 
-__all__ = ["RESERVED_FIELDS", "Tuple", "tracked_class", "tuple_class"]
+__all__ = ["RESERVED_FIELDS", "Tuple", "tuple_class"]
 
 
 # Frozen, because tasks of one worker are handed the same object: what one changed, its siblings would see.
@@ -77,27 +77,6 @@ class Tuple(msgspec.Struct, array_like=True, gc=False, frozen=True):
 
 RESERVED_FIELDS = frozenset(name for name in (*dir(Tuple), *Tuple.__annotations__) if not name.startswith("_"))
 """Names that a field cannot have, because every tuple has them already."""
-
-
-@cache
-def tracked_class(made: type[Tuple]) -> type[Tuple]:
-    """The class of a stream's tuples where trees are tracked: they carry a root behind their values, out of sight."""
-    tracked = msgspec.defstruct(
-        made.__name__,
-        [("_root", int, 0)],
-        bases=(made,),
-        namespace={
-            "__iter__": lambda self: iter(msgspec.structs.astuple(self)[:-1]),
-            "__eq__": lambda self, other: type(self) is type(other) and tuple(self) == tuple(other),
-            "__hash__": lambda self: hash(tuple(self)),
-            "__reduce__": lambda self: (_rebuild, (self.source, self.stream, self.fields, tuple(self))),
-        },
-        module=__name__,
-        array_like=True,
-        gc=False,
-        frozen=True,
-    )
-    return cast("type[Tuple]", tracked)
 
 
 @cache

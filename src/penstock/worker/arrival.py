@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from penstock.flow.ledger import UNTRACKED
+from penstock.flow.runs import Runs
 
 __all__ = ["Arrival", "Marker"]
 
@@ -36,8 +37,8 @@ class Arrival(msgspec.Struct, kw_only=True, gc=False, eq=False):
     sent_ns: int = 0
     frame: int = UNTRACKED
     """Its number, by which it is counted where trees are tracked."""
-    root: int = UNTRACKED
-    """Of a record batch: the tree that it belongs to. Tuples carry their own."""
+    runs: Runs = ()
+    """The trees that its tuples belong to, where that is tracked. A record batch belongs to one, and counts as one."""
     tuples: Sequence[Any] = ()
     batch: Any = None
     marker: Marker | None = None

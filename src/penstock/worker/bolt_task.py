@@ -9,6 +9,7 @@ import msgspec
 
 from penstock._native import Histogram
 from penstock.flow.credit import Channel
+from penstock.flow.runs import split_runs
 from penstock.topology.collecting import CollectingBolt
 from penstock.topology.transactional import TransactionalSink
 from penstock.worker.alignment import Alignment
@@ -111,8 +112,9 @@ class BoltTask(RunningTask):
     def _first_piece(self, arrival: Arrival) -> Arrival:
         """As much of it as can be done in time. The rest goes back to the queue, and with it the credit."""
         most = self._most_at_once
-        self._queue.put_back(msgspec.structs.replace(arrival, tuples=arrival.tuples[most:]))
-        return msgspec.structs.replace(arrival, tuples=arrival.tuples[:most], size_bytes=0)
+        first, rest = split_runs(arrival.runs, most)
+        self._queue.put_back(msgspec.structs.replace(arrival, tuples=arrival.tuples[most:], runs=rest))
+        return msgspec.structs.replace(arrival, tuples=arrival.tuples[:most], runs=first, size_bytes=0)
 
     def _note_arrivals(self, arrivals: Sequence[Arrival], now_ns: int) -> None:
         for arrival in arrivals:

@@ -21,7 +21,7 @@ from penstock.topology.groupings import By, PartialKey
 from penstock.topology.spec import ComponentSpec
 from penstock.topology.topology import Topology
 from penstock.topology.transactional import TransactionalSink
-from penstock.topology.tuples import Tuple, tracked_class, tuple_class
+from penstock.topology.tuples import Tuple, tuple_class
 from penstock.topology.ways import most_after
 from penstock.transport.values import row_decoder
 from penstock.worker.acks import Acks
@@ -209,7 +209,12 @@ class Deployment:
         if self._book is None:
             return SpoutTask(**self._common(task))
         settings = self._settings
-        return TrackedSpoutTask(max_pending=settings.max_pending, max_tries=settings.max_tries, **self._common(task))
+        return TrackedSpoutTask(
+            max_pending=settings.max_pending,
+            max_tries=settings.max_tries,
+            singly_tuples=settings.singly_tuples,
+            **self._common(task),
+        )
 
     def _bolt(self, task: Task) -> BoltTask:
         spec = self._spec(task.component)
@@ -240,12 +245,11 @@ class Deployment:
         return InputEdge(fields=fields, make=self._tuple_class(edge), key_fields=key_fields)
 
     def _tuple_class(self, edge: Edge) -> type[Tuple]:
-        made = tuple_class(edge.source, edge.stream, self._fields(edge))
-        return made if self._book is None else tracked_class(made)
+        return tuple_class(edge.source, edge.stream, self._fields(edge))
 
     def _decoder(self, edge: Edge) -> Any:
         made = self._tuple_class(edge)
-        return row_decoder(tuple[int, int, int, list[made]])  # type: ignore[valid-type]
+        return row_decoder(tuple[int, int, int, list[tuple[int, int]], list[made]])  # type: ignore[valid-type]
 
     def _outputs(self, task: Task, tracking: Tracking | None) -> Outputs:
         spec = self._spec(task.component)

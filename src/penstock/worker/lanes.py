@@ -5,15 +5,16 @@ Routing appends to a lane's list and to nothing else; what it costs to get there
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import starmap
+from collections.abc import Iterable, Sequence
+from itertools import repeat, starmap
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
 from penstock._native import ROWS_UNEVEN, judge_rows
 from penstock.errors import MessageTooLargeError
-from penstock.flow.ledger import UNTRACKED, last_value
+from penstock.flow.ledger import UNTRACKED
+from penstock.flow.runs import Runs, roots_of, runs_of, split_runs
 from penstock.transport.frames import FrameKind
 from penstock.transport.ring import RingSettings, Route
 from penstock.transport.values import portable, portable_rows
@@ -67,6 +68,13 @@ class Sender(Protocol):
         """Sends a frame, or keeps it until it can be sent; never waits and never reorders."""
 
 
+class _RootedTuples(NamedTuple):
+    """Some tuples and the trees that they belong to."""
+
+    tuples: list[Values]
+    runs: Runs
+
+
 class _RootedBatch(NamedTuple):
     """A record batch and the tree that it belongs to."""
 
@@ -85,51 +93,68 @@ class Lane:
         self.target = target
         self.tracking = tracking
         self.tuples: list[Values] = []
-        """Where trees are tracked, each with its root behind its values."""
-        self.before: list[list[Values] | _RootedBatch] = []
+        self.append = self.tuples.append
+        """Puts one tuple."""
+        self._runs: list[tuple[int, int]] = []
+        """Where trees are tracked: those of the first `rooted` tuples. The others belong to the one in `tracking`."""
+        self.rooted = 0
+        if tracking is not None:
+            tracking.lanes.append(self)
+        self.before: list[_RootedTuples | _RootedBatch] = []
         """Record batches, and the tuples that came before them: all of it goes before `tuples`."""
         self.sent_tuples = 0
         self.sent_bytes = 0
         self._fields = fields
-        self._width = len(fields) if tracking is None else len(fields) + 1
-        self.append = self.tuples.append if tracking is None else self._append_rooted
-        """Puts one tuple."""
 
-    def _append_rooted(self, values: Values) -> None:
+    def end_run(self) -> None:
+        """What was put since the last run belongs to the tree that is worked on, and what follows to another."""
         assert self.tracking is not None
-        self.tuples.append(values + self.tracking.suffix)
+        count = len(self.tuples) - self.rooted
+        if count:
+            self._runs.append((self.tracking.root, count))
+            self.rooted += count
+
+    def _take_runs(self) -> Runs:
+        """The trees of all tuples that were put; whoever calls it takes the tuples."""
+        if self.tracking is not None:
+            self.end_run()
+        runs, self._runs, self.rooted = self._runs, [], 0
+        return runs
 
     def put_batch(self, batch: pa.RecordBatch) -> None:
         """Puts a record batch behind the tuples."""
         if self.tuples:
-            self.before.append(self.tuples.copy())
+            self.before.append(_RootedTuples(self.tuples.copy(), self._take_runs()))
             self.tuples.clear()
         self.before.append(_RootedBatch(batch, UNTRACKED if self.tracking is None else self.tracking.root))
 
     @property
     def put_tuples(self) -> int:
         """How many tuples were put here, ever."""
-        before = sum(len(part) if isinstance(part, list) else part.batch.num_rows for part in self.before)
+        before = sum(
+            len(part.tuples) if isinstance(part, _RootedTuples) else part.batch.num_rows for part in self.before
+        )
         return self.sent_tuples + len(self.tuples) + before
 
     def flush(self, origin_ns: int, now_ns: int) -> list[Refusal]:
         """Passes everything on, but for what is refused. `origin_ns` is when the oldest of it entered the topology."""
         refused: list[Refusal] = []
         for part in self.before:
-            if isinstance(part, list):
+            if isinstance(part, _RootedTuples):
                 self._pass_checked(part, origin_ns, now_ns, refused)
             else:
                 self._pass_batch(*part, origin_ns, now_ns, refused)
         self.before.clear()
-        self._pass_checked(self.tuples, origin_ns, now_ns, refused)
-        self.tuples.clear()
+        if self.tuples:
+            self._pass_checked(_RootedTuples(self.tuples, self._take_runs()), origin_ns, now_ns, refused)
+            self.tuples.clear()
         return refused
 
     def put_marker(self, marker: Marker) -> None:
         """Passes a marker on, behind everything that was flushed."""
         raise NotImplementedError
 
-    def _pass_tuples(self, tuples: list[Values], origin_ns: int, now_ns: int, refused: list[Refusal]) -> None:
+    def _pass_tuples(self, some: _RootedTuples, origin_ns: int, now_ns: int, refused: list[Refusal]) -> None:
         raise NotImplementedError
 
     def _pass_batch(
@@ -137,41 +162,46 @@ class Lane:
     ) -> None:
         raise NotImplementedError
 
-    def _pass_checked(self, tuples: list[Values], origin_ns: int, now_ns: int, refused: list[Refusal]) -> None:
-        if judge_rows(tuples, self._width) == ROWS_UNEVEN:
-            tuples = self._of_right_width(tuples, refused)
-        if len(tuples) <= MOST_FRAME_TUPLES:
-            self._pass_tuples(tuples, origin_ns, now_ns, refused)
-            return
-        for start in range(0, len(tuples), MOST_FRAME_TUPLES):
-            self._pass_tuples(tuples[start : start + MOST_FRAME_TUPLES], origin_ns, now_ns, refused)
+    def _pass_checked(self, some: _RootedTuples, origin_ns: int, now_ns: int, refused: list[Refusal]) -> None:
+        if judge_rows(some.tuples, len(self._fields)) == ROWS_UNEVEN:
+            some = self._of_right_width(some, refused)
+        while len(some.tuples) > MOST_FRAME_TUPLES:
+            first, some = _split(some, MOST_FRAME_TUPLES)
+            self._pass_tuples(first, origin_ns, now_ns, refused)
+        if some.tuples:
+            self._pass_tuples(some, origin_ns, now_ns, refused)
 
-    def _of_right_width(self, tuples: list[Values], refused: list[Refusal]) -> list[Values]:
-        good = []
-        for values in tuples:
-            if len(values) == self._width:
+    def _of_right_width(self, some: _RootedTuples, refused: list[Refusal]) -> _RootedTuples:
+        good, roots = [], []
+        for values, root in _each(some):
+            if len(values) == len(self._fields):
                 good.append(values)
+                roots.append(root)
             else:
-                culprit, root = self._apart(values)
-                message = f"emitted {len(culprit)} values for the {len(self._fields)} fields {self._fields}"
-                refused.append(Refusal(ValueError(message), culprit, root))
-        return good
+                message = f"emitted {len(values)} values for the {len(self._fields)} fields {self._fields}"
+                refused.append(Refusal(ValueError(message), values, root))
+        return _RootedTuples(good, self._runs_of(roots))
 
-    def _apart(self, values: Values) -> tuple[Values, int]:
-        """What the user emitted, and its root."""
-        return (values, UNTRACKED) if self.tracking is None else (values[:-1], values[-1])
+    def _runs_of(self, roots: Iterable[int]) -> Runs:
+        return () if self.tracking is None else runs_of(roots)
 
     def _new_frame(self) -> int:
         return UNTRACKED if self.tracking is None else self.tracking.book.new_frame()
 
-    def _count(self, rows: Sequence[Any], frame: int) -> None:
-        """Counts what is sent, by tree."""
+    def _count(self, runs: Runs, frame: int) -> None:
+        """Counts what is sent, by tree. A record batch counts as one tuple."""
         if self.tracking is not None:
-            self.tracking.book.sent(map(last_value, rows), frame)
+            self.tracking.book.sent(runs, frame)
 
-    def _count_batch(self, root: int, frame: int) -> None:
-        if self.tracking is not None:
-            self.tracking.book.sent((root,), frame)
+
+def _each(some: _RootedTuples) -> Iterable[tuple[Values, int]]:
+    """Each tuple with its root."""
+    return zip(some.tuples, roots_of(some.runs) if some.runs else repeat(UNTRACKED))  # noqa: B905 # the latter is endless
+
+
+def _split(some: _RootedTuples, at: int) -> tuple[_RootedTuples, _RootedTuples]:
+    first, rest = split_runs(some.runs, at)
+    return _RootedTuples(some.tuples[:at], first), _RootedTuples(some.tuples[at:], rest)
 
 
 class LocalLane(Lane):
@@ -182,15 +212,21 @@ class LocalLane(Lane):
         self._receiver = receiver
         self._make = make
 
-    def _pass_tuples(self, tuples: list[Values], origin_ns: int, now_ns: int, refused: list[Refusal]) -> None:  # noqa: ARG002
-        if not tuples:
-            return
-        self.sent_tuples += len(tuples)
-        made = list(starmap(self._make, tuples))
+    def _pass_tuples(self, some: _RootedTuples, origin_ns: int, now_ns: int, refused: list[Refusal]) -> None:  # noqa: ARG002
+        self.sent_tuples += len(some.tuples)
+        made = list(starmap(self._make, some.tuples))
         frame = self._new_frame()
-        self._count(tuples, frame)
+        self._count(some.runs, frame)
         self._receiver.accept(
-            Arrival(edge=self.edge, source=self.source, frame=frame, tuples=made, origin_ns=origin_ns, sent_ns=now_ns)
+            Arrival(
+                edge=self.edge,
+                source=self.source,
+                frame=frame,
+                runs=some.runs,
+                tuples=made,
+                origin_ns=origin_ns,
+                sent_ns=now_ns,
+            )
         )
 
     def _pass_batch(
@@ -202,14 +238,14 @@ class LocalLane(Lane):
         refused: list[Refusal],  # noqa: ARG002
     ) -> None:
         self.sent_tuples += batch.num_rows
-        frame = self._new_frame()
-        self._count_batch(root, frame)
+        frame, runs = self._new_frame(), ((root, 1),)
+        self._count(runs, frame)
         self._receiver.accept(
             Arrival(
                 edge=self.edge,
                 source=self.source,
                 frame=frame,
-                root=root,
+                runs=runs,
                 batch=batch,
                 origin_ns=origin_ns,
                 sent_ns=now_ns,
@@ -231,42 +267,42 @@ class RemoteLane(Lane):
             for kind in (FrameKind.TUPLES, FrameKind.BATCH, FrameKind.MARKER)
         )
 
-    def _pass_tuples(self, tuples: list[Values], origin_ns: int, now_ns: int, refused: list[Refusal]) -> None:
-        if not tuples:
-            return
+    def _pass_tuples(self, some: _RootedTuples, origin_ns: int, now_ns: int, refused: list[Refusal]) -> None:
         try:
-            self._pass_rows(portable_rows(tuples), origin_ns, now_ns, refused)
+            self._pass_rows(portable_rows(some.tuples), some.runs, origin_ns, now_ns, refused)
         except _UNENCODABLE:
-            self._pass_rows(self._portable(tuples, refused), origin_ns, now_ns, refused)
+            self._pass_rows(*self._portable(some, refused), origin_ns, now_ns, refused)
 
-    def _pass_rows(self, rows: Sequence[Any], origin_ns: int, now_ns: int, refused: list[Refusal]) -> None:
+    def _pass_rows(self, rows: Sequence[Any], runs: Runs, origin_ns: int, now_ns: int, refused: list[Refusal]) -> None:
         """Encodes all before it sends any: if one of them cannot be encoded, none was sent."""
         frame = self._new_frame()
-        payload = _encode((origin_ns, now_ns, frame, rows))
+        payload = _encode((origin_ns, now_ns, frame, runs, rows))
         if len(payload) > MOST_FRAME_BYTES and len(rows) > 1:
             middle = len(rows) // 2
-            self._pass_rows(rows[:middle], origin_ns, now_ns, refused)
-            self._pass_rows(rows[middle:], origin_ns, now_ns, refused)
+            first, rest = split_runs(runs, middle)
+            self._pass_rows(rows[:middle], first, origin_ns, now_ns, refused)
+            self._pass_rows(rows[middle:], rest, origin_ns, now_ns, refused)
         elif len(payload) > MOST_TUPLE_BYTES:
-            refused.append(_too_large(payload, UNTRACKED if self.tracking is None else rows[0][-1]))
+            refused.append(_too_large(payload, runs[0][0] if runs else UNTRACKED))
         elif rows:
-            self._count(rows, frame)
+            self._count(runs, frame)
             self._send(self._tuples_route, payload, len(rows))
 
-    def _portable(self, tuples: list[Values], refused: list[Refusal]) -> list[list[Any]]:
+    def _portable(self, some: _RootedTuples, refused: list[Refusal]) -> tuple[list[list[Any]], Runs]:
         """Those that can travel, as they travel. Looked for one by one, and only when not all can."""
-        good = []
-        for values in tuples:
+        good, roots = [], []
+        for values, root in _each(some):
             try:
                 travelling = [*map(portable, values)]
                 _encode(travelling)
             except _UNENCODABLE as error:
                 refusal = TypeError(f"a value cannot travel to another worker: {error}")
                 refusal.__cause__ = error
-                refused.append(Refusal(refusal, *self._apart(values)))
+                refused.append(Refusal(refusal, values, root))
             else:
                 good.append(travelling)
-        return good
+                roots.append(root)
+        return good, self._runs_of(roots)
 
     def _pass_batch(
         self, batch: pa.RecordBatch, root: int, origin_ns: int, now_ns: int, refused: list[Refusal]
@@ -280,7 +316,7 @@ class RemoteLane(Lane):
         elif len(payload) > MOST_TUPLE_BYTES:
             refused.append(_too_large(payload, root))
         else:
-            self._count_batch(root, frame)
+            self._count(((root, 1),), frame)
             self._send(self._batch_route, payload, batch.num_rows)
 
     def _send(self, route: Route, payload: bytes, tuples: int) -> None:

@@ -29,7 +29,6 @@ from penstock.topology.groupings import (
 )
 from penstock.transport.stable_hash import stable_hash
 from penstock.worker.lanes import Lane, LocalLane
-from penstock.worker.tracking import Tracking
 
 __all__ = ["Outlet", "Routing", "Values", "choose", "compile_grouping", "fan_out", "one_by_one"]
 
@@ -122,15 +121,10 @@ def one_by_one(put: Put) -> Routing:
 
 def _straight(lane: Lane) -> Routing:
     put, put_each = one_by_one(lane.append)
-    tracking = lane.tracking
 
     def put_all(outputs: Iterable[Any], outlet: Outlet) -> None:
         if outputs.__class__ is list and all_tuples(outputs):
-            if tracking is None:
-                lane.tuples.extend(outputs)
-            else:
-                suffix = tracking.suffix
-                lane.tuples.extend([values + suffix for values in outputs])
+            lane.tuples.extend(outputs)
             outlet.emitted += len(outputs)
         else:
             put_each(outputs, outlet)
@@ -166,47 +160,22 @@ class _RememberedKeys(dict[Any, Callable[[Any], None]]):
 def _by_key(lanes: Sequence[Lane], positions: Sequence[int]) -> Routing:
     if len(lanes) == 1:
         return _straight(lanes[0])
+    append_for = _RememberedKeys([lane.append for lane in lanes])
     if len(positions) > 1:
-        append_for, key_of = _RememberedKeys([lane.append for lane in lanes]), itemgetter(*positions)
+        key_of = itemgetter(*positions)
         return one_by_one(lambda values: append_for[key_of(values)](values))
-    # Nearly one_by_one, with the call per tuple taken out: these are the loops that word counts run through.
-    raw_append_for = _RememberedKeys([lane.tuples.append for lane in lanes])
-    tracking = lanes[0].tracking
-    if tracking is None:
-        return _plain_by_key(raw_append_for, positions[0])
-    return _rooted_by_key(raw_append_for, positions[0], tracking)
+    position = positions[0]
 
-
-def _plain_by_key(append_for: _RememberedKeys, position: int) -> Routing:
     def put(values: Values) -> None:
         append_for[values[position]](values)
 
+    # Nearly one_by_one, with the call per tuple taken out: this is the loop that word counts run through.
     def put_all(outputs: Iterable[Any], outlet: Outlet) -> None:
         count = 0
         try:
             for values in outputs:
                 if values.__class__ is tuple:
                     append_for[values[position]](values)
-                    count += 1
-                else:
-                    outlet.emit_other(values)
-        finally:
-            outlet.emitted += count
-
-    return Routing(put, put_all)
-
-
-def _rooted_by_key(append_for: _RememberedKeys, position: int, tracking: Tracking) -> Routing:
-    def put(values: Values) -> None:
-        append_for[values[position]](values + tracking.suffix)
-
-    def put_all(outputs: Iterable[Any], outlet: Outlet) -> None:
-        suffix = tracking.suffix
-        count = 0
-        try:
-            for values in outputs:
-                if values.__class__ is tuple:
-                    append_for[values[position]](values + suffix)
                     count += 1
                 else:
                     outlet.emit_other(values)

@@ -65,9 +65,11 @@ class RecordRunner:
 
     def run(self, arrival: Arrival) -> None:
         """See Runner."""
-        tuples = self._tuples_of(arrival)
+        self._run_tuples(self._tuples_of(arrival), arrival.edge)
+
+    def _run_tuples(self, tuples: Sequence[Any], edge: int) -> None:
         remaining = iter(tuples)
-        key_of = self._inputs[arrival.edge].key_of if self._keyed else None
+        key_of = self._inputs[edge].key_of if self._keyed else None
         if self.touch is not None and key_of is not None:
             self.touch(map(key_of, tuples))
         # Calling a generator function runs none of its code, so that the loop over tuples can be one in C. After an

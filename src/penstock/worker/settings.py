@@ -39,5 +39,9 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     max_tries: int = 4
     """At least once: how often a tuple that fails is emitted, the first time included, until it is given up."""
 
+    singly_tuples: int = 10_000
+    """At least once: how many tuples of a spout task are tracked each by itself, at first and after one has failed,
+    until up to 64 of them are tracked together."""
+
     link_high_water_frames: int = 1000
     """How many frames ZeroMQ keeps for another node before it says that it is full."""

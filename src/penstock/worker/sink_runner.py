@@ -7,16 +7,15 @@ fetches when the driver has them. A marker has passed such a sink only then, too
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Mapping, Sequence
+from collections import deque
 from typing import Any
 
 from penstock.errors import RunError
+from penstock.flow.runs import Runs
 from penstock.topology.transactional import TransactionalSink
 from penstock.worker.arrival import Arrival
 from penstock.worker.failures import USER_ERRORS, reason_of
 from penstock.worker.tracked_runners import TrackedRecordRunner
-from penstock.worker.tracking import root_of
 
 __all__ = ["TrackedSinkRunner"]
 
@@ -29,13 +28,12 @@ class TrackedSinkRunner(TrackedRecordRunner):
         self.arrivals = 0
         """How many arrivals were worked through so far."""
         self._lasting = 0
-        self._open: deque[tuple[int, Mapping[int, int], int]] = deque()
+        self._open: deque[tuple[int, Runs, int]] = deque()
         self._markers: deque[tuple[int, int]] = deque()
 
-    def _count_processed(self, tuples: Sequence[Any], arrival: Arrival) -> None:
+    def _count_processed(self, arrival: Arrival) -> None:
         self.arrivals += 1
-        counts = Counter(map(root_of, tuples)) if arrival.batch is None else {arrival.root: 1}
-        self._open.append((self.arrivals, counts, arrival.frame))
+        self._open.append((self.arrivals, arrival.runs, arrival.frame))
 
     def marker(self, epoch: int) -> None:
         """A marker has come behind all arrivals so far."""
@@ -61,7 +59,7 @@ class TrackedSinkRunner(TrackedRecordRunner):
         """So many arrivals last by now."""
         self._lasting = max(arrivals, self._lasting)
         while self._open and self._open[0][0] <= self._lasting:
-            _, counts, frame = self._open.popleft()
-            self._tracking.book.processed_counts(counts, frame)
+            _, runs, frame = self._open.popleft()
+            self._tracking.book.processed(runs, frame)
         while self._markers and self._markers[0][0] <= self._lasting:
             self._task.passed_epoch = self._markers.popleft()[1]

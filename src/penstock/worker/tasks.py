@@ -7,7 +7,6 @@ from typing import Any
 
 from penstock.errors import RunError
 from penstock.flow.credit import Channel
-from penstock.flow.ledger import UNTRACKED
 from penstock.worker.clock import Clock
 from penstock.worker.failures import USER_ERRORS, Failures, reason_of
 from penstock.worker.outputs import Outputs
@@ -74,14 +73,17 @@ class RunningTask:
         except USER_ERRORS as error:
             self.fail(error, None)
 
-    def fail(self, error: BaseException, culprit: Any, root: int = UNTRACKED) -> None:
-        """Counts an exception of user code, and fails the tree; but for a RunError, which is meant to end the run."""
+    def fail(self, error: BaseException, culprit: Any, root: int | None = None) -> None:
+        """Counts an exception of user code, and fails the tree, which is the one that is worked on unless it is told.
+
+        But for a RunError, which is meant to end the run.
+        """
         if isinstance(error, RunError):
             raise error
         self.failed += 1
         self.failures.add(self.component, self.task, error, culprit)
         if self.tracking is not None:
-            self.tracking.book.failed(root, self.component, reason_of(error))
+            self.tracking.book.failed(self.tracking.root if root is None else root, self.component, reason_of(error))
 
     def close(self) -> None:
         """The end of the task, in good order."""

@@ -6,17 +6,15 @@ own for each batch, and tells the others that their tuples are processed when th
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from itertools import starmap
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from penstock.flow.ledger import AckBook, Ledger, News
+from penstock.flow.runs import Runs
 from penstock.worker.arrival import Arrival
-from penstock.worker.batches import rows_of
-from penstock.worker.failures import USER_ERRORS, reason_of
+from penstock.worker.failures import reason_of
 from penstock.worker.runners import BatchRunner, InputEdge, RecordRunner
-from penstock.worker.tracking import Tracking, root_of
+from penstock.worker.tracking import Tracking
 
 if TYPE_CHECKING:
     from penstock.worker.tasks import RunningTask
@@ -35,34 +33,18 @@ class TrackedRecordRunner(RecordRunner):
 
     def run(self, arrival: Arrival) -> None:
         """See Runner."""
-        task, tracking, process = self._task, self._tracking, self._process
-        tuples = self._tuples_of(arrival)
-        remaining = iter(tuples)
-        key_of = self._inputs[arrival.edge].key_of if self._keyed else None
-        emit = task.outputs.emit_all if self._yields else task.outputs.emit
-        tup: Any = None
-        while True:
-            try:
-                for tup in remaining:
-                    tracking.suffix = (tup._root,)
-                    out = process(tup) if key_of is None else process(key_of(tup), tup)
-                    if out is not None:
-                        emit(out)
-                break
-            except USER_ERRORS as error:
-                task.fail(error, tup, tup._root)
+        tuples, tracking = self._tuples_of(arrival), self._tracking
+        start = 0
+        for root, count in arrival.runs:
+            tracking.work_on(root)
+            end = start + count if arrival.batch is None else len(tuples)
+            self._run_tuples(tuples[start:end], arrival.edge)
+            start = end
         tracking.leave()
-        self._count_processed(tuples, arrival)
+        self._count_processed(arrival)
 
-    def _count_processed(self, tuples: Sequence[Any], arrival: Arrival) -> None:
-        roots = map(root_of, tuples) if arrival.batch is None else (arrival.root,)
-        self._tracking.book.processed(roots, arrival.frame)
-
-    def _tuples_of(self, arrival: Arrival) -> Any:
-        if arrival.batch is None:
-            return arrival.tuples
-        make, suffix = self._inputs[arrival.edge].make, (arrival.root,)
-        return list(starmap(make, (row + suffix for row in rows_of(arrival.batch))))
+    def _count_processed(self, arrival: Arrival) -> None:
+        self._tracking.book.processed(arrival.runs, arrival.frame)
 
 
 class TrackedBatchRunner(BatchRunner):
@@ -75,17 +57,14 @@ class TrackedBatchRunner(BatchRunner):
         self._tracking = tracking
         self._book: AckBook = tracking.book
         self._ledger = Ledger(task.task)
-        self._given: dict[int, list[tuple[Mapping[int, int], int]]] = {}
+        self._given: dict[int, list[tuple[Runs, int]]] = {}
         """By the root of our own tree, frame by frame: how many tuples of which trees went into it, and its number."""
 
     def run_all(self, arrivals: Sequence[Arrival]) -> None:
         """See Runner."""
         root = self._ledger.begin()
-        self._given[root] = [
-            (Counter(map(root_of, arrival.tuples)) if arrival.batch is None else {arrival.root: 1}, arrival.frame)
-            for arrival in arrivals
-        ]
-        self._tracking.suffix = (root,)
+        self._given[root] = [(arrival.runs, arrival.frame) for arrival in arrivals]
+        self._tracking.work_on(root)
         super().run_all(arrivals)
         self._tracking.leave()
 
@@ -114,8 +93,8 @@ class TrackedBatchRunner(BatchRunner):
 
     def _complete(self, roots: list[int]) -> None:
         for root in roots:
-            for counts, frame in self._given.pop(root):
-                self._book.processed_counts(counts, frame)
+            for runs, frame in self._given.pop(root):
+                self._book.processed(runs, frame)
 
     def _fail(self, news: News | None) -> None:
         for tree in news.failed if news else ():
@@ -123,6 +102,6 @@ class TrackedBatchRunner(BatchRunner):
 
     def _give_up(self, root: int, component: str, reason: str) -> None:
         self._ledger.give_up(root)
-        for counts, _ in self._given.pop(root, ()):
-            for theirs in counts:
+        for runs, _ in self._given.pop(root, ()):
+            for theirs, _ in runs:
                 self._book.failed(theirs, component, reason)

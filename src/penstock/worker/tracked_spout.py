@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from penstock._native import all_tuples
 from penstock.flow.ledger import FailedTree, Ledger, News
 from penstock.flow.pending import Kept, Pending
 from penstock.topology.emit import DEAD_LETTERS, Emit
@@ -24,6 +25,9 @@ from penstock.worker.tracking import Keeper, Tracking
 
 __all__ = ["GivenUpError", "TrackedSpoutTask"]
 
+MOST_TOGETHER = 64
+"""How many outputs of one turn share a tree: to track them costs little more than to track one."""
+
 _SINGLE = (tuple, Tuple, Emit, pa.RecordBatch, str, bytes, dict)  # the last three for `Outputs.emit` to refuse
 
 
@@ -34,7 +38,7 @@ class GivenUpError(Exception):
 class TrackedSpoutTask(SpoutTask):
     """Runs one spout, and looks after what it has emitted until that is done."""
 
-    def __init__(self, *, max_pending: int, max_tries: int, **common: Any) -> None:
+    def __init__(self, *, max_pending: int, max_tries: int, singly_tuples: int, **common: Any) -> None:
         super().__init__(**common)
         assert self.tracking is not None
         self._tracked: Tracking = self.tracking
@@ -43,6 +47,11 @@ class TrackedSpoutTask(SpoutTask):
         self._replayable = isinstance(self.logic, Spout) and self.logic.is_replayable()
         # Who gives ids and takes failures is told of them, and emits again whatever it wants to.
         self._looks_after_itself = isinstance(self.logic, Spout) and type(self.logic).fail is not Spout.fail
+        self._most_together = MOST_TOGETHER if max_tries > 1 else 1  # who is to have one try only must not share it
+        self._group, self._room_in_group = 0, 0
+        """The tree that outputs of this turn join, and how many more may."""
+        # When one of several in a tree fails, all are done again. So they share one only where hardly any fails.
+        self._singly_tuples = self._singly = singly_tuples
         self.replayed = 0
         self.given_up = 0
 
@@ -62,16 +71,45 @@ class TrackedSpoutTask(SpoutTask):
         if room > 0 and not self.draining:
             self._pending.begin_turn(self._position())
             self._ask(min(room, most_tuples))
+        self._end_turn()
+
+    def _end_turn(self) -> None:
+        """What was emitted is about to be told of, and may be complete at once: nothing joins it any more."""
+        self._room_in_group = 0
         self._tracked.leave()
 
     def _is_over(self) -> bool:
         return self.draining and not self._pending
 
     def _emit(self, out: Any) -> None:
+        if out.__class__ is list and all_tuples(out):
+            rest = out
+            while rest:
+                root, room = self._group_with_room()
+                some, rest = rest[:room], rest[room:]
+                self._join(root, some)
+                self._send(root, some)
+            return
         for output in _each(out):
-            root = self._ledger.begin()
-            self._pending.keep(root, output)
+            is_alone = isinstance(output, pa.RecordBatch) or (isinstance(output, Emit) and output.id is not None)
+            root = self._ledger.begin() if is_alone else self._group_with_room()[0]
+            if is_alone:
+                self._pending.keep(root, [output])
+            else:
+                self._join(root, [output])
             self._send(root, output)
+
+    def _group_with_room(self) -> tuple[int, int]:
+        """A tree that more outputs of this turn may join, and how many."""
+        if not self._room_in_group:
+            self._group = self._ledger.begin()
+            self._room_in_group = 1 if self._singly else self._most_together
+        return self._group, self._room_in_group
+
+    def _join(self, root: int, outputs: list[Any]) -> None:
+        self._pending.keep(root, outputs)
+        self._room_in_group -= len(outputs)
+        self._singly = max(0, self._singly - len(outputs))
 
     def _emit_again(self, most_tuples: int) -> None:
         for _ in range(most_tuples):
@@ -81,14 +119,15 @@ class TrackedSpoutTask(SpoutTask):
             root = self._ledger.begin()
             self._pending.keep_again(root, kept)
             self.replayed += 1
-            self._send(root, kept.output)
+            self._send(root, kept.outputs[0])
 
     def _send(self, root: int, output: Any) -> None:
-        self._tracked.suffix = (root,)
+        self._tracked.work_on(root)
+        before = self.outputs.emitted
         try:
             self.outputs.emit(output)
         except USER_ERRORS as error:
-            self.fail(error, output, root)
+            self.fail(error, output[self.outputs.emitted - before] if output.__class__ is list else output)
 
     # ---- what becomes of it
 
@@ -121,20 +160,22 @@ class TrackedSpoutTask(SpoutTask):
 
     def _complete(self, roots: list[int]) -> None:
         for root in roots:
-            output = self._pending.done(root)
-            if isinstance(output, Emit) and output.id is not None:
-                self._tell(self.logic.ack, output.id)
+            first = self._pending.done(root)[0]
+            if isinstance(first, Emit) and first.id is not None:
+                self._tell(self.logic.ack, first.id)
 
     def _fail_all(self, trees: Iterable[FailedTree]) -> None:
         for tree in trees:
             self._failed(tree)
 
     def _failed(self, tree: FailedTree, *, lost: bool = False) -> None:
-        output = self._pending.output_of(tree.root)
-        if self._looks_after_itself and isinstance(output, Emit) and output.id is not None:
+        first = self._pending.outputs_of(tree.root)[0]
+        if self._looks_after_itself and isinstance(first, Emit) and first.id is not None:
             self._pending.done(tree.root)
-            self._tell(self.logic.fail, output.id)
+            self._tell(self.logic.fail, first.id)
             return
+        if not lost:
+            self._singly = self._singly_tuples
         hopeless = self._pending.failed(tree.root, lost=lost)
         if hopeless is not None:
             self._give_up(hopeless, tree)
@@ -144,13 +185,14 @@ class TrackedSpoutTask(SpoutTask):
         # The same text for all that failed there, so that they are counted together; the bolt has told why.
         what = f"failed at {tree.component!r}" if tree.component else "was lost"
         error = GivenUpError(f"given up after {kept.tries} tries, the last of which {what}")
-        self.failures.add(self.component, self.task, error, kept.output)
-        letter = isinstance(kept.output, Emit) and kept.output.stream == DEAD_LETTERS
+        (output,) = kept.outputs
+        self.failures.add(self.component, self.task, error, output)
+        letter = isinstance(output, Emit) and output.stream == DEAD_LETTERS
         if self.outputs.has_stream(DEAD_LETTERS) and not letter:
-            values = kept.output.values if isinstance(kept.output, Emit) else kept.output
+            values = output.values if isinstance(output, Emit) else output
             self._pending.begin_turn(self._position())
             self._emit(Emit(([*values], tree.component, tree.reason, kept.tries), stream=DEAD_LETTERS))
-            self._tracked.leave()
+            self._end_turn()
             self.flush(self.clock.now_ns())
 
     def _tell(self, method: Any, message_id: Any) -> None:

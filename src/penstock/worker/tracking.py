@@ -1,39 +1,43 @@
 """Tracking within a worker: which tree a task works on, and the book that its worker keeps of all of them.
 
-Where trees are tracked, every tuple carries its root behind its values, on the wire and in memory. A task says which
-root it works on; lanes put it behind whatever is emitted meanwhile. See flow/ledger.
+A task says which tree it works on; whatever is put into its lanes meanwhile belongs to that one. See flow/ledger.
 """
 
 from __future__ import annotations
 
-from operator import attrgetter
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from penstock.flow.ledger import UNTRACKED, AckBook, News
 
-__all__ = ["Keeper", "Tracking", "root_of"]
+if TYPE_CHECKING:
+    from penstock.worker.lanes import Lane
 
-root_of = attrgetter("_root")
-"""The root of a tuple that has arrived."""
+__all__ = ["Keeper", "Tracking"]
 
 
 class Tracking:
-    """What one task works on. `suffix` is the root as lanes append it."""
+    """What one task works on."""
 
-    __slots__ = ("book", "suffix")
+    __slots__ = ("book", "lanes", "root")
 
     def __init__(self, book: AckBook) -> None:
         self.book = book
-        self.suffix: tuple[int] = (UNTRACKED,)
-
-    @property
-    def root(self) -> int:
+        self.lanes: list[Lane] = []
+        """All that the task emits to."""
+        self.root = UNTRACKED
         """The tree that is worked on."""
-        return self.suffix[0]
+
+    def work_on(self, root: int) -> None:
+        """What is emitted from now on belongs to this tree."""
+        if root != self.root:
+            for lane in self.lanes:
+                if len(lane.tuples) != lane.rooted:
+                    lane.end_run()
+            self.root = root
 
     def leave(self) -> None:
         """What is emitted from now on belongs to no tree."""
-        self.suffix = (UNTRACKED,)
+        self.work_on(UNTRACKED)
 
 
 class Keeper(Protocol):

@@ -10,7 +10,7 @@ import msgspec
 
 from penstock._native import Record
 from penstock.flow.credit import Channel, CreditGiver, CreditTaker
-from penstock.flow.ledger import UNTRACKED
+from penstock.flow.runs import Runs
 from penstock.transport.frames import FrameKind
 from penstock.transport.ring import Route
 from penstock.transport.values import UNREADABLE
@@ -55,7 +55,7 @@ class Worker:
         inbox: Inbox,
         carriers: dict[int, Carrier],
         credit: CreditTaker,
-        decoders: dict[int, Callable[[Any], tuple[int, int, int, list[Any]]]],
+        decoders: dict[int, Callable[[Any], tuple[int, int, int, Runs, list[Any]]]],
         settings: WorkerSettings,
         clock: Clock,
         assignment: int,
@@ -262,11 +262,13 @@ class Worker:
             message = f"there is no edge {edge}"
             raise ValueError(message)
         tuples: Sequence[Any] = ()
-        batch, root = None, UNTRACKED
+        batch = None
         if kind == FrameKind.TUPLES:
-            origin_ns, sent_ns, frame, tuples = self._decoders[edge](payload)
+            origin_ns, sent_ns, frame, runs, tuples = self._decoders[edge](payload)
+            self._check_runs(runs, len(tuples))
         elif kind == FrameKind.BATCH:
             batch, origin_ns, sent_ns, frame, root = batch_from_payload(payload)
+            runs = ((root, 1),)
         elif kind == FrameKind.MARKER:
             epoch, ends = self._decode_marker(payload)
             return Arrival(edge=edge, source=source, sender=sender, marker=Marker(epoch, ends=ends))
@@ -284,10 +286,17 @@ class Worker:
             origin_ns=origin_ns,
             sent_ns=sent_ns,
             frame=frame,
-            root=root,
+            runs=runs,
             tuples=tuples,
             batch=batch,
         )
+
+    def _check_runs(self, runs: Runs, tuples: int) -> None:
+        """Every tuple belongs to a tree, or to none where trees are not tracked."""
+        wanted = 0 if self._acks is None else tuples
+        if sum(count for _, count in runs) != wanted or any(count < 1 for _, count in runs):
+            message = f"the trees of {wanted} tuples are told as {runs}"
+            raise ValueError(message)
 
     def _put_aside(self, record: Record | EarlyFrame) -> None:
         """Of a later assignment: kept, for its sender knew of it first. Of an earlier one: of a time that is over."""
