@@ -235,3 +235,21 @@ def test_a_marker_that_comes_before_the_word_of_its_epoch_counts() -> None:
         cluster.restart(1)
         cluster.run_to_end()
         assert sorted(cluster.result().collected("rows")) == [(n, 1) for n in range(COUNT)]
+
+
+def test_a_sink_that_dies_before_it_has_committed_the_last_epoch_commits_it_when_it_is_back() -> None:
+    Shelf.shelf.clear()
+    topo = Topology("last")
+    topo.bolt("shelf", Shelf(), topo.spout("lines", Numbers()).shuffle())
+    with LocalCluster(topo, delivery="exactly_once", worker_of={0: 0, 1: 1}) as cluster:
+        while not all(worker.ended for worker in cluster.workers.values()):
+            cluster.step()
+        epoch = cluster.begin_epoch()
+        while cluster.committed_epoch < epoch:
+            cluster.step()
+        assert Shelf.shelf == [], "it has not heard yet that the epoch is committed"
+        assert not cluster.ended
+        cluster.kill(1)
+        cluster.restart(1)
+        cluster.run_to_end()
+    assert sorted(Shelf.shelf) == [(n,) for n in range(COUNT)]

@@ -42,6 +42,8 @@ class SavedTask(msgspec.Struct, frozen=True, kw_only=True):
     """Where a spout was, by `encode_value`."""
     prepared: bytes | None = None
     """The tokens that a transactional sink had prepared and not yet committed, as a list, by `encode_value`."""
+    owes: bool = False
+    """Whether some of what a sink was given is not where it belongs yet: prepared and not committed, or not fetched."""
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):

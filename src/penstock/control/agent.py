@@ -215,6 +215,7 @@ class _Agent:
                 self._running.begin_epoch(epoch, committed)
             case Committed(epoch=epoch):
                 self._running.committed(epoch)
+                self._send_all_rows()  # before the next epoch, which is the last only if nothing is owed
                 self._report()
             case RowsKept(task=task, arrivals=arrivals):
                 self._running.rows_kept(task, arrivals)

@@ -61,7 +61,11 @@ class Checkpointing:
         return self._begin(now_s)
 
     def final_epoch(self, now_s: float) -> int | None:
-        """All tasks have ended: the number of the epoch that says so, if it is begun now."""
+        """All tasks have ended: the number of the epoch that says so, if it is begun now.
+
+        It takes two where a sink has still to commit: the first commits what it prepared, and if it dies before it has,
+        there is an epoch to go back to; the run is over only with the second, which finds nothing owed.
+        """
         if self.is_under_way or self.is_finished:
             return None
         self._final = True
@@ -93,7 +97,7 @@ class Checkpointing:
             created_at=datetime.now(UTC),
             shape=self._shape,
             tasks=tuple(self._saved[one.id] for one in self._tasks),
-            finished=self._final and all(one.ended for one in self._saved.values()),
+            finished=self._final and all(one.ended and not one.owes for one in self._saved.values()),
         )
         return self._committing
 

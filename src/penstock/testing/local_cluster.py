@@ -19,6 +19,7 @@ True
 
 from __future__ import annotations
 
+from collections import defaultdict, deque
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Self
@@ -27,6 +28,7 @@ import msgspec
 
 from penstock.checkpoint.shape import saved_shape
 from penstock.control.checkpointing import Checkpointing
+from penstock.control.protocol import BeginEpoch, Committed
 from penstock.errors import RunError
 from penstock.flow.delivery import Delivery
 from penstock.plan.assignment import Assignment
@@ -60,10 +62,18 @@ EPOCH_EVERY_NS = 1_000_000_000
 """How often, on the virtual clock, markers are sent where that is of use."""
 
 HEARS_AFTER_TURNS = 3
-"""How many of its own turns later than the one before each worker hears that an epoch has begun."""
+"""How many of its own turns later than the one before each worker hears that an epoch has begun, or is committed."""
 
 MOST_TURNS = 200_000
 """At one instant. More than any test needs, unless one of its spouts has no end."""
+
+
+class _Word:
+    """What a worker hears after some more turns."""
+
+    def __init__(self, turns: int, message: BeginEpoch | Committed) -> None:
+        self.turns = turns
+        self.message = message
 
 
 class LocalCluster:
@@ -97,7 +107,7 @@ class LocalCluster:
         self._seed = seed or 0
         self._epoch = 0
         self._progress: dict[int, SpoutProgress] = {}
-        self._untold: dict[int, list[list[int]]] = {}
+        self._untold: dict[int, deque[_Word]] = defaultdict(deque)
         self._epoch_at_ns = self.clock.now_ns() + EPOCH_EVERY_NS
         self._turns: Turns = InTurn() if seed is None else Shuffled(seed)
         self._assignment = _placed(topology, worker_of) if worker_of is not None else _planned(topology, workers)
@@ -187,9 +197,12 @@ class LocalCluster:
         if epoch is None:
             return self._checkpointing.committed
         # The word of it travels beside the tuples, and not always faster: some workers meet the marker first.
-        for number in self.workers:
-            self._untold.setdefault(number, []).append([HEARS_AFTER_TURNS * number, epoch])
+        self._tell_later(BeginEpoch(epoch=epoch, committed=self._checkpointing.committed))
         return epoch
+
+    def _tell_later(self, message: BeginEpoch | Committed) -> None:
+        for number in self.workers:
+            self._untold[number].append(_Word(HEARS_AFTER_TURNS * number, message))
 
     @property
     def committed_epoch(self) -> int:
@@ -211,8 +224,7 @@ class LocalCluster:
             manifest = self._checkpointing.saved(news.task, news.epoch, news.saved)
             if manifest is not None:
                 self._checkpointing.was_committed(manifest.epoch)
-                for other in self.workers.values():
-                    other.committed(manifest.epoch)
+                self._tell_later(Committed(epoch=manifest.epoch))
         return heard
 
     def _rewind(self) -> None:
@@ -296,23 +308,26 @@ class LocalCluster:
     def _turn(self, number: int) -> bool:
         before = sum(map(len, self._inboxes.values()))
         worked = self.workers[number].do_work()
-        worked += self._tell_of_epoch(number)
-        if self._settings.delivery == "at_least_once":
+        worked += self._tell(number)
+        if self._settings.delivery != "at_most_once":
             self._keeper.fetch_rows(self.workers[number])
         if self._take_checkpoint_news(self.workers[number]):
             return True
         # Credit that is given back counts as no work, yet somebody waits for it.
         return worked > 0 or sum(map(len, self._inboxes.values())) != before
 
-    def _tell_of_epoch(self, number: int) -> int:
-        """Counts the turns until a worker hears of an epoch; returns 0 if there is nothing to hear."""
-        words = self._untold.get(number)
+    def _tell(self, number: int) -> int:
+        """Counts the turns until a worker hears what it was told; returns 0 if there is nothing to hear."""
+        words = self._untold[number]
         if not words:
             return 0
-        words[0][0] -= 1
-        if words[0][0] < 0:
-            _, epoch = words.pop(0)
-            self.workers[number].begin_epoch(epoch, self._checkpointing.committed)
+        words[0].turns -= 1
+        if words[0].turns < 0:
+            message = words.popleft().message
+            if isinstance(message, Committed):
+                self.workers[number].committed(message.epoch)
+            else:
+                self.workers[number].begin_epoch(message.epoch, message.committed)
         return 1
 
     def _deploy(self, number: int) -> None:

@@ -91,6 +91,7 @@ class TaskCheckpoint:
             ended=self._running.ended,
             position=position,
             prepared=prepared,
+            owes=prepared is not None or (isinstance(logic, CollectingBolt) and logic.fetched < len(logic.rows)),
         )
         return Snapshot(task=self._running.task, epoch=epoch, piece=piece, before=self._parts, saved=saved)
 
