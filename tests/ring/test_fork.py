@@ -38,6 +38,7 @@ def test_readers_death_is_seen_though_its_child_lives(nursery: Nursery) -> None:
         assert not writer.consumer_gone
         scene.send_signal(signal.SIGKILL)
         wait_until(lambda: writer.consumer_gone, "the reader's death is seen")
+        wait_until(scene.is_dead, "it is dead: its connections are closed a moment before that")
         with RingReader.resume(writer.memory_fd) as successor:
             successor.read(timeout_s=0)
         assert scene.wait() == -signal.SIGKILL
