@@ -2,21 +2,41 @@
 
 import datetime as dt
 import enum
+import re
 from collections import Counter, namedtuple
 from dataclasses import dataclass
 from decimal import Decimal
+from importlib import resources
 from typing import Any
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 import msgspec
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.transport.values import decode_rows, encode_rows, portable, portable_rows
+from penstock.transport.values import (
+    UNREADABLE,
+    decode_rows,
+    decode_value,
+    encode_rows,
+    encode_value,
+    portable,
+    portable_rows,
+    unpack_extension,
+    why_it_stays,
+)
 
-PLAIN = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.binary()
+# Most integers that are drawn are small: those around the edges of 64 bits are what msgpack has no room for.
+INTEGERS = (
+    st.integers() | st.integers(-(2**65), 2**65) | st.sampled_from([2**63, 2**64 - 1, 2**64, -(2**63), -(2**63) - 1])
+)
+PLAIN = st.none() | st.booleans() | INTEGERS | st.floats(allow_nan=False) | st.text() | st.binary()
 OFFSETS = st.integers(-23 * 60, 23 * 60).map(lambda minutes: dt.timezone(dt.timedelta(minutes=minutes)))
+ZONES = st.timezone_keys().map(ZoneInfo)
+ZONED = st.datetimes(timezones=ZONES) | st.times(timezones=ZONES)
 HASHABLE = st.recursive(
     PLAIN
     | st.decimals(allow_nan=False)
@@ -25,6 +45,7 @@ HASHABLE = st.recursive(
     | st.times()
     | st.datetimes()
     | st.datetimes(timezones=OFFSETS)
+    | ZONED
     | st.timedeltas()
     | st.complex_numbers(allow_nan=False),
     lambda inner: st.lists(inner, max_size=4).map(tuple) | st.frozensets(inner, max_size=4),
@@ -60,9 +81,50 @@ def shape(value: Any) -> Any:
 
 @given(VALUES)
 def test_what_arrives_is_what_was_sent(value: Any) -> None:
-    arrived = travelled(value)
-    assert arrived == value
-    assert shape(arrived) == shape(value)
+    for arrived in (travelled(value), decode_value(encode_value(value))):
+        assert arrived == value
+        assert shape(arrived) == shape(value)
+
+
+@given(st.dictionaries(INTEGERS, VALUES, max_size=4))
+def test_integers_of_any_size_can_be_keys(table: dict[int, Any]) -> None:
+    assert travelled(table) == table
+    assert shape(travelled([table])) == shape([table])
+
+
+@given(ZONED, st.sampled_from([0, 1]))
+def test_a_zone_keeps_its_name_and_an_hour_that_comes_twice_stays_the_one_it_is(value: Any, fold: int) -> None:
+    sent = value.replace(fold=fold)
+    arrived = travelled(sent)
+    assert type(arrived.tzinfo) is ZoneInfo
+    assert (arrived.tzinfo.key, arrived.fold) == (sent.tzinfo.key, fold)
+    assert arrived.replace(tzinfo=None) == sent.replace(tzinfo=None)
+    assert arrived.utcoffset() == sent.utcoffset()
+
+
+def test_the_hour_that_comes_twice() -> None:
+    first = dt.datetime(2024, 10, 27, 2, 30, tzinfo=ZoneInfo("Europe/Berlin"))
+    second = first.replace(fold=1)
+    assert travelled(first).utcoffset() == dt.timedelta(hours=2)
+    assert travelled(second).utcoffset() == dt.timedelta(hours=1)
+
+
+def test_a_zone_without_a_name_is_refused() -> None:
+    with resources.files("tzdata").joinpath("zoneinfo/Europe/Berlin").open("rb") as file:
+        nameless = ZoneInfo.from_file(file)
+    for value in (dt.datetime(2024, 1, 1, tzinfo=nameless), dt.time(12, tzinfo=nameless)):
+        with pytest.raises(TypeError, match="wanted a ZoneInfo with a key"):
+            portable(value)
+
+
+@pytest.mark.parametrize(
+    "zone", ["Nowhere/Atlantis", "../../etc/passwd", "/etc/passwd", "Europe", "", "zone.tab", "a\0b"]
+)
+@pytest.mark.parametrize("code", [14, 15])
+def test_a_zone_that_is_none_is_unreadable(zone: str, code: int) -> None:
+    shown = "2024-01-01T12:00:00" if code == 14 else "12:00:00"
+    with pytest.raises(UNREADABLE):
+        unpack_extension(code, memoryview(msgspec.msgpack.encode([shown, zone, 0])))
 
 
 def test_a_time_keeps_the_clock_of_its_zone() -> None:
@@ -106,8 +168,35 @@ class Message(msgspec.Struct):
 @pytest.mark.parametrize("value", [Own(), Message(), object(), enum.Enum("Plain", "ONE").ONE, iter(())], ids=repr)  # type: ignore[attr-defined]
 def test_anything_else_is_refused_by_name_even_inside(value: Any) -> None:
     for inside in (value, [value], (1, {"key": (value,)})):
-        with pytest.raises(TypeError, match=f"got one of type .*{type(value).__name__}"):
+        with pytest.raises(TypeError, match=f"got one of type .*{type(value).__name__}: send "):
             portable(inside)
+
+
+@pytest.mark.parametrize(
+    ("value", "remedy"),
+    [
+        (Own(), r"Own: send dataclasses\.asdict\(value\)"),
+        (Message(), r"Message: send msgspec\.structs\.asdict\(value\)"),
+        (enum.Enum("Plain", "ONE").ONE, r"Plain: send its \.value"),  # type: ignore[attr-defined]
+        (np.int64(3), r"numpy\.int64: send value\.tolist\(\)"),
+        (np.arange(3), r"numpy\.ndarray: send value\.tolist\(\)"),
+        (iter([1]), r"list_iterator: send list\(value\)"),
+        (object(), r"builtins\.object: send what it is made of"),
+        ("\ud800", "text that is no Unicode"),
+    ],
+    ids=repr,
+)
+def test_a_refusal_says_in_a_line_what_would_do(value: Any, remedy: str) -> None:
+    for inside in (value, [value], {"key": (value,)}):
+        why = why_it_stays(inside)
+        assert why is not None
+        assert re.search(remedy, why)
+        assert "\n" not in why
+
+
+@given(VALUES)
+def test_what_can_travel_is_held_back_by_nothing(value: Any) -> None:
+    assert why_it_stays(value) is None
 
 
 def test_what_contains_itself_is_refused() -> None:
@@ -115,6 +204,7 @@ def test_what_contains_itself_is_refused() -> None:
     endless.append(endless)
     with pytest.raises(RecursionError):
         portable(endless)
+    assert why_it_stays(endless) == "a list contains itself, or is nested too deeply"
 
 
 def test_plain_rows_are_not_copied() -> None:

@@ -9,18 +9,22 @@ values only; one pass in C finds that out, and they are encoded as they are.
     [['blue', (1, 2.5), {'seen'}, Decimal('0.10'), 1180591620717411303424]]
 
 A value of a subclass arrives as the built-in value that it is equal to: a named tuple as a tuple, a Counter as a dict.
-Anything else is refused, and never changed into something that it is not.
+A date and time keeps the name of its zone if that is a ZoneInfo, and the offset of any other. Anything else is refused,
+and never changed into something that it is not.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
-from collections.abc import Callable, Iterable, Sequence
+import struct
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
-from enum import IntEnum
+from enum import Enum, IntEnum
 from types import NoneType
 from typing import Any
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 import msgspec
 from msgspec.msgpack import Ext
@@ -28,6 +32,7 @@ from msgspec.msgpack import Ext
 from penstock._native import ROWS_PLAIN, judge_rows
 
 __all__ = [
+    "UNENCODABLE",
     "UNREADABLE",
     "decode_rows",
     "decode_value",
@@ -37,6 +42,7 @@ __all__ = [
     "portable_rows",
     "row_decoder",
     "unpack_extension",
+    "why_it_stays",
 ]
 
 
@@ -58,6 +64,9 @@ class _Extension(IntEnum):
     DATETIME = 11
     TIMEDELTA = 12
     BYTEARRAY = 13
+    ZONED_DATETIME = 14
+    """What clocks showed, the name of the zone, and the fold, which tells apart the hour that comes twice."""
+    ZONED_TIME = 15
 
 
 _PLAIN = frozenset({str, int, float, bool, bytes, NoneType})
@@ -70,6 +79,9 @@ _WANTED = (
 )
 
 _encode = msgspec.msgpack.Encoder().encode
+
+UNENCODABLE = (TypeError, ValueError, OverflowError, RecursionError)
+"""What is raised for values that cannot travel: of a wrong type, text that is none, what contains itself."""
 
 UNREADABLE = (msgspec.DecodeError, ValueError, RecursionError)
 """What decoders raise for bytes that hold no values of ours, and nothing else."""
@@ -97,8 +109,41 @@ def portable(value: Any) -> Any:
     for base, pack in _PACKERS.items():
         if isinstance(value, base):
             return pack(value)
-    message = f"wanted values made of {_WANTED}; got one of type {kind.__module__}.{kind.__qualname__}"
-    raise TypeError(message)
+    raise _refused(value)
+
+
+def why_it_stays(value: Any) -> str | None:
+    """What keeps a value from travelling, in a line for people; None if nothing does."""
+    try:
+        _encode(portable(value))
+    except RecursionError:
+        return f"a {type(value).__qualname__} contains itself, or is nested too deeply"
+    except UnicodeEncodeError as error:
+        return f"text that is no Unicode cannot be encoded ({error.reason}); wanted text, or bytes: text.encode(...)"
+    except UNENCODABLE as error:
+        return str(error)
+    return None
+
+
+def _refused(value: Any) -> TypeError:
+    kind = type(value)
+    got = f"got one of type {kind.__module__}.{kind.__qualname__}"
+    return TypeError(f"wanted values made of {_WANTED}; {got}: {_remedy(value)}")
+
+
+def _remedy(value: Any) -> str:
+    """What a user would send in its place."""
+    if dataclasses.is_dataclass(value):
+        return "send dataclasses.asdict(value)"
+    if isinstance(value, msgspec.Struct):
+        return "send msgspec.structs.asdict(value)"
+    if isinstance(value, Enum):
+        return "send its .value, or its .name"
+    if callable(getattr(value, "tolist", None)):  # NumPy's arrays and scalars, and whatever copies them
+        return "send value.tolist()"
+    if isinstance(value, Iterator):
+        return "send list(value)"
+    return "send what it is made of, as a tuple or dict"
 
 
 def _integer(value: int) -> Any:
@@ -117,13 +162,36 @@ def _list(value: list[Any]) -> list[Any]:
 
 
 def _dict(value: dict[Any, Any]) -> Any:
-    if _PLAIN.issuperset(map(type, value)):
+    # An int that msgpack has no room for is no plain key.
+    if _PLAIN.issuperset(map(type, value)) and all(key in _INTEGERS for key in value if type(key) is int):
         return {key: portable(item) for key, item in value.items()}
     return _extension(_Extension.PAIRS, [[portable(key), portable(item)] for key, item in value.items()])
 
 
 def _extension(code: _Extension, content: Any) -> Ext:
     return Ext(int(code), _encode(content))
+
+
+def _datetime(value: dt.datetime) -> Ext:
+    if not isinstance(value.tzinfo, ZoneInfo):
+        return _extension(_Extension.DATETIME, dt.datetime.isoformat(value))
+    shown = dt.datetime.isoformat(value.replace(tzinfo=None))
+    return _extension(_Extension.ZONED_DATETIME, [shown, _zone_name(value.tzinfo), value.fold])
+
+
+def _time(value: dt.time) -> Ext:
+    if not isinstance(value.tzinfo, ZoneInfo):
+        return _extension(_Extension.TIME, dt.time.isoformat(value))
+    shown = dt.time.isoformat(value.replace(tzinfo=None))
+    return _extension(_Extension.ZONED_TIME, [shown, _zone_name(value.tzinfo), value.fold])
+
+
+def _zone_name(zone: ZoneInfo) -> str:
+    name: str | None = zone.key  # the stubs know of no zone without one
+    if name is None:
+        message = "wanted a ZoneInfo with a key, because a zone travels by its name; got one from a file without one"
+        raise TypeError(message)
+    return name
 
 
 def _several(code: _Extension) -> Callable[[Iterable[Any]], Ext]:
@@ -143,9 +211,9 @@ _PACKERS: dict[type, Callable[[Any], Any]] = {
     frozenset: _several(_Extension.FROZENSET),
     Decimal: lambda value: _extension(_Extension.DECIMAL, str(value)),
     UUID: lambda value: _extension(_Extension.UUID, value.bytes),
-    dt.datetime: lambda value: _extension(_Extension.DATETIME, dt.datetime.isoformat(value)),
+    dt.datetime: _datetime,
     dt.date: lambda value: _extension(_Extension.DATE, dt.date.isoformat(value)),
-    dt.time: lambda value: _extension(_Extension.TIME, dt.time.isoformat(value)),
+    dt.time: _time,
     dt.timedelta: lambda value: _extension(_Extension.TIMEDELTA, [value.days, value.seconds, value.microseconds]),
     complex: lambda value: _extension(_Extension.COMPLEX, [value.real, value.imag]),
     bytearray: lambda value: _extension(_Extension.BYTEARRAY, bytes(value)),
@@ -160,7 +228,8 @@ def unpack_extension(code: int, content: memoryview) -> Any:
         raise ValueError(message)
     try:
         return unpack(content)
-    except (TypeError, ArithmeticError) as error:  # of a set of lists, of a Decimal that is no number
+    # Of a set of lists; of a Decimal that is no number; of a zone that is not installed here, or no zone at all.
+    except (TypeError, ArithmeticError, LookupError, OSError, struct.error) as error:
         message = f"msgpack extension {_Extension(code).name} holds what cannot be one: {error}"
         raise ValueError(message) from error
 
@@ -174,6 +243,16 @@ def _made_of(kind: Any, make: Callable[[Any], Any]) -> Callable[[memoryview], An
     # The kind is checked before anything is made: bytearray(n) of a number would take n bytes of memory.
     decode = row_decoder(kind)
     return lambda content: make(decode(content))
+
+
+def _zoned_datetime(parts: tuple[str, str, Any]) -> dt.datetime:
+    shown, zone, fold = parts
+    return dt.datetime.fromisoformat(shown).replace(tzinfo=ZoneInfo(zone), fold=fold)
+
+
+def _zoned_time(parts: tuple[str, str, Any]) -> dt.time:
+    shown, zone, fold = parts
+    return dt.time.fromisoformat(shown).replace(tzinfo=ZoneInfo(zone), fold=fold)
 
 
 _UNPACKERS: dict[int, Callable[[memoryview], Any]] = {
@@ -190,6 +269,8 @@ _UNPACKERS: dict[int, Callable[[memoryview], Any]] = {
     _Extension.DATETIME: _made_of(str, dt.datetime.fromisoformat),
     _Extension.TIMEDELTA: _made_of(tuple[int, int, int], lambda parts: dt.timedelta(*parts)),
     _Extension.BYTEARRAY: _made_of(bytes, bytearray),
+    _Extension.ZONED_DATETIME: _made_of(tuple[str, str, int], _zoned_datetime),
+    _Extension.ZONED_TIME: _made_of(tuple[str, str, int], _zoned_time),
 }
 
 _decode = row_decoder(Any)

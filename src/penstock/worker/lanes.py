@@ -17,7 +17,7 @@ from penstock.flow.ledger import UNTRACKED
 from penstock.flow.runs import Runs, roots_of, runs_of, split_runs
 from penstock.transport.frames import FrameKind
 from penstock.transport.ring import RingSettings, Route
-from penstock.transport.values import portable, portable_rows
+from penstock.transport.values import UNENCODABLE, portable, portable_rows, why_it_stays
 from penstock.worker.arrival import Arrival, Marker
 from penstock.worker.batches import batch_to_payload
 
@@ -48,8 +48,6 @@ MOST_FRAME_TUPLES = 4096
 """The same by number: a task is done with a frame before it does anything else, and may emit many tuples for each."""
 
 MOST_TUPLE_BYTES = RingSettings().max_message_bytes
-
-_UNENCODABLE = (TypeError, ValueError, OverflowError, RecursionError)
 
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -270,7 +268,7 @@ class RemoteLane(Lane):
     def _pass_tuples(self, some: _RootedTuples, origin_ns: int, now_ns: int, refused: list[Refusal]) -> None:
         try:
             self._pass_rows(portable_rows(some.tuples), some.runs, origin_ns, now_ns, refused)
-        except _UNENCODABLE:
+        except UNENCODABLE:
             self._pass_rows(*self._portable(some, refused), origin_ns, now_ns, refused)
 
     def _pass_rows(self, rows: Sequence[Any], runs: Runs, origin_ns: int, now_ns: int, refused: list[Refusal]) -> None:
@@ -295,14 +293,19 @@ class RemoteLane(Lane):
             try:
                 travelling = [*map(portable, values)]
                 _encode(travelling)
-            except _UNENCODABLE as error:
-                refusal = TypeError(f"a value cannot travel to another worker: {error}")
-                refusal.__cause__ = error
-                refused.append(Refusal(refusal, values, root))
+            except UNENCODABLE:
+                refused.append(Refusal(self._untravelled(values), values, root))
             else:
                 good.append(travelling)
                 roots.append(root)
         return good, self._runs_of(roots)
+
+    def _untravelled(self, values: Values) -> TypeError:
+        """Says which field it is. Without a traceback, whose frames would all be ours and help nobody."""
+        named = zip(self._fields, values, strict=True)
+        field, value, why = next((field, value, why) for field, value in named if (why := why_it_stays(value)))
+        # The type comes first: where only the beginning is shown, that is what should be in it.
+        return TypeError(f"field {field!r}, a {type(value).__qualname__}, cannot travel to another worker: {why}")
 
     def _pass_batch(
         self, batch: pa.RecordBatch, root: int, origin_ns: int, now_ns: int, refused: list[Refusal]
