@@ -5,22 +5,8 @@ from collections.abc import Iterator
 import pytest
 
 from penstock.transport.ring import RingReader, RingSettings
-from tests.ring.nursery import Nursery
 
 SMALL = RingSettings(capacity_bytes=1 << 16, max_producers=4)
-
-
-@pytest.fixture(scope="session")
-def nursery_process() -> Iterator[Nursery]:
-    with Nursery() as nursery:
-        yield nursery
-
-
-@pytest.fixture
-def nursery(nursery_process: Nursery) -> Iterator[Nursery]:
-    """Forks children. Those that a test leaves running are killed and reaped."""
-    yield nursery_process
-    nursery_process.clear()
 
 
 @pytest.fixture
