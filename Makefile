@@ -54,16 +54,25 @@ ring: $(VENV)/.installed ## two processes over one ring, with live latency and t
 	$(BIN)/python examples/ring_demo.py $(ARGS)
 
 .PHONY: test
-test: $(VENV)/.installed $(VENV)/.java ## all tests but the long ones of `make storm`, `make cluster`, `make box` and `make sanitize`
+test: $(VENV)/.installed $(VENV)/.java ## all tests but the long ones of `make storm`, `cluster`, `box`, `chaos` and `sanitize`
 	$(BIN)/python -m pytest $(ARGS)
 
 .PHONY: cluster
-cluster: $(VENV)/.installed $(VENV)/.java ## the tests that need a standalone Spark cluster of two nodes, or drivers of their own
+cluster: $(VENV)/.installed $(VENV)/.java $(VENV)/.networks ## the tests that need a Spark cluster, which is one in a box, or drivers of their own
 	$(BIN)/python -m pytest -m cluster $(ARGS)
 
 .PHONY: box
-box: $(VENV)/.installed $(VENV)/.java ## the tests of the cluster in a box: network namespaces, nodes that are cut off, slowed and killed
+box: $(VENV)/.installed $(VENV)/.java $(VENV)/.networks ## the longer tests of the cluster in a box: how it begins and ends, and several at once
 	$(BIN)/python -m pytest -m box $(ARGS)
+
+.PHONY: chaos
+chaos: $(VENV)/.installed $(VENV)/.java $(VENV)/.networks ## random faults on virtual time and on a cluster in a box; the same again: PENSTOCK_CHAOS_SEED=...
+	@export PENSTOCK_CHAOS_SEED=$${PENSTOCK_CHAOS_SEED:-$$((RANDOM * 32768 + RANDOM + 1))}; \
+	echo "==> PENSTOCK_CHAOS_SEED=$$PENSTOCK_CHAOS_SEED"; \
+	PENSTOCK_CHAOS_ROUNDS=$${PENSTOCK_CHAOS_ROUNDS:-300} \
+		$(BIN)/python -m pytest tests/testing/test_chaos.py $(ARGS); \
+	PENSTOCK_CHAOS_BOX_ROUNDS=$${PENSTOCK_CHAOS_BOX_ROUNDS:-3} \
+		$(BIN)/python -m pytest -m box -s tests/devcluster/test_chaos_in_a_box.py $(ARGS)
 
 .PHONY: storm
 storm: $(VENV)/.installed ## kill and stop processes at random instants, thousands of times, and check every record
@@ -122,7 +131,12 @@ $(VENV)/.installed: $(VENV)/.created $(NATIVE_SOURCES)
 
 # Spark needs a Java of its own. The runtime alone will do.
 $(VENV)/.java: $(VENV)/.created
-	$(call need,java --add-modules=jdk.incubator.vector -version,openjdk-17-jre-headless,Java 17 or newer with all its modules)
+	$(call need,java --add-modules=jdk.incubator.vector -version,default-jre-headless,Java 17 or newer with all its modules)
+	@touch $@
+
+# A cluster in a box does without these, on loopback addresses: then what needs nodes that can be cut off is skipped.
+$(VENV)/.networks: $(VENV)/.created
+	-$(call need,command -v ip && command -v tc,iproute2,iproute2 (for network namespaces))
 	@touch $@
 
 # Coverage-guided fuzzing is an option, taken where it installs: atheris has no wheel for some Pythons.

@@ -7,6 +7,7 @@ PenstockError
 │   └── StartError               the workers could not start
 ├── ProtocolError                bytes that are no control message, or not one for us
 ├── CheckpointError              a checkpoint cannot be written, read, or gone on from
+├── DevClusterError              a cluster in a box cannot be had, found, or do what it was asked for
 └── RingError                    something about a shared-memory ring
     ├── RingFullError            no room until the timeout
     ├── RingClosedError          the ring, or this end of it, is closed: route elsewhere
@@ -20,6 +21,7 @@ from __future__ import annotations
 
 __all__ = [
     "CheckpointError",
+    "DevClusterError",
     "MessageTooLargeError",
     "PenstockError",
     "ProtocolError",
@@ -85,6 +87,10 @@ class ProtocolError(PenstockError):
 
 class CheckpointError(PenstockError):
     """A checkpoint cannot be written, read, or gone on from; the text names the place."""
+
+
+class DevClusterError(PenstockError):
+    """A cluster in a box cannot be had, found, or do what it was asked for."""
 
 
 class TopologyError(PenstockError):

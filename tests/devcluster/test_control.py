@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from penstock.devcluster.control import ControlServer, Order, Slow, Stop, Survey, ask
-from penstock.devcluster.errors import DevClusterError
 from penstock.devcluster.nodes import NodeStatus
 from penstock.devcluster.settings import Shape
+from penstock.errors import DevClusterError
 
 
 class Recorded:
@@ -34,6 +34,9 @@ class Recorded:
     def kill(self, node: int) -> None:
         message = f"there is no node {node}"
         raise DevClusterError(message)
+
+    def kill_executors(self, node: int) -> None:
+        self.calls.append(("kill_executors", node))
 
     def restart(self, node: int) -> None:
         self.calls.append(("restart", node))
@@ -74,6 +77,7 @@ def served(cluster: Recorded, folder: Path) -> Iterator[Path]:
 def test_what_is_asked_for_is_done_and_answered_with_the_nodes(cluster: Recorded, served: Path) -> None:
     assert ask(served, Order(what="cut_off", node=2)).nodes == cluster.nodes
     ask(served, Order(what="rejoin", node=2))
+    ask(served, Order(what="kill_executors", node=0))
     ask(served, Order(what="restart", node=1))
     ask(served, Slow(node=0, rate_bits_per_s=10_000, delay_s=None))
     assert ask(served, Survey()).master_url == cluster.master_url
@@ -82,6 +86,7 @@ def test_what_is_asked_for_is_done_and_answered_with_the_nodes(cluster: Recorded
     assert cluster.calls == [
         ("cut_off", 2),
         ("rejoin", 2),
+        ("kill_executors", 0),
         ("restart", 1),
         ("slow", 0, 10_000, None),
         ("stop",),

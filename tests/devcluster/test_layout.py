@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from penstock.devcluster.errors import DevClusterError
 from penstock.devcluster.layout import free_block, loopback_layout, namespace_layout
 from penstock.devcluster.namespaces import NamespaceNetwork, build_commands, hosts_file
 from penstock.devcluster.settings import MOST_NODES, Shape
 from penstock.devcluster.shaping import queue_commands
+from penstock.errors import DevClusterError
 
 BLOCK = IPv4Network("198.18.3.0/24")
 LONGEST_DEVICE_NAME = 15

@@ -13,13 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from penstock.devcluster import ClusterRegistry, DevCluster, DevClusterError, DevClusterSettings
+from penstock.devcluster import ClusterRegistry, DevCluster, DevClusterSettings
 from penstock.devcluster import cluster as cluster_module
 from penstock.devcluster.abilities import probe
-from tests.devcluster.conftest import QUIET
+from penstock.errors import DevClusterError
 from tests.devcluster.leftovers import commands_naming, leftovers
 from tests.spark import scenarios
-from tests.spark.remote_driver import RemoteDriver
+from tests.spark.interruptible import interruptible
+from tests.spark.remote_driver import QUIET, RemoteDriver
 from tests.spark.topologies import words_of
 
 pytestmark = pytest.mark.box
@@ -54,7 +55,7 @@ def command(registry: ClusterRegistry, *words: str) -> subprocess.CompletedProce
 @contextlib.contextmanager
 def process(registry: ClusterRegistry, *words: str) -> Iterator[subprocess.Popen[str]]:
     started = subprocess.Popen(
-        [sys.executable, *words],
+        interruptible([sys.executable, *words]),
         cwd=ROOT,
         env=os.environ | {"XDG_CACHE_HOME": str(registry.path.parents[1]), "COLUMNS": "200"},
         stdout=subprocess.PIPE,

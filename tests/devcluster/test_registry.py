@@ -11,12 +11,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from penstock.devcluster.errors import DevClusterError
 from penstock.devcluster.layout import loopback_layout
-from penstock.devcluster.marks import MARK_VARIABLE, kill_marked, mark_of, marked_processes
+from penstock.devcluster.marks import MARK_VARIABLE, kill_marked, kill_running, mark_of, marked_processes
 from penstock.devcluster.registry import ClusterRegistry, ClusterState
 from penstock.devcluster.settings import DevClusterSettings
 from penstock.devcluster.sweep import sweep
+from penstock.errors import DevClusterError
 from penstock.transport.process_identity import ProcessIdentity
 from tests.ring.patience import wait_until
 
@@ -40,8 +40,8 @@ def orphan_of(state: ClusterState) -> ClusterState:
     return msgspec.structs.replace(state, owner=dead_process())
 
 
-def sleeper(mark: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(["sleep", "1000"], env=os.environ | {MARK_VARIABLE: mark})
+def sleeper(mark: str, seconds: str = "1000") -> subprocess.Popen[bytes]:
+    return subprocess.Popen(["sleep", seconds], env=os.environ | {MARK_VARIABLE: mark})
 
 
 def test_a_cluster_is_found_by_the_beginning_of_its_id(registry: ClusterRegistry) -> None:
@@ -162,3 +162,17 @@ def test_all_processes_of_a_node_are_found_and_no_others() -> None:
         kill_marked(cluster)
         assert marked_processes(cluster) == []
         assert other.wait() == -9
+
+
+def test_of_a_place_only_what_runs_the_word_is_killed() -> None:
+    cluster = os.urandom(4).hex()
+    with (
+        sleeper(mark_of(cluster, 1), "1001") as wanted,
+        sleeper(mark_of(cluster, 1), "10010") as longer,
+        sleeper(mark_of(cluster, 2), "1001") as elsewhere,
+    ):
+        wait_until(lambda: len(marked_processes(cluster)) == 3, "all have their marks")
+        kill_running(cluster, 1, "1001")
+        assert wanted.wait() == -9
+        assert sorted(marked_processes(cluster)) == sorted([longer.pid, elsewhere.pid])
+        kill_marked(cluster)

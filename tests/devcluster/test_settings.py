@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from penstock.devcluster.abilities import Abilities
-from penstock.devcluster.errors import DevClusterError
 from penstock.devcluster.settings import DevClusterSettings, Shape
+from penstock.errors import DevClusterError
 
 
 @pytest.mark.parametrize(

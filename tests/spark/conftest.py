@@ -1,4 +1,4 @@
-"""One local session for all tests, and one cluster with a driver of its own."""
+"""One local session for all tests, and one cluster in a box with a driver of its own."""
 
 from __future__ import annotations
 
@@ -7,13 +7,17 @@ from typing import Any
 
 import pytest
 
+from penstock.devcluster import DevCluster, DevClusterSettings
 from penstock.spark.session import borrowed_session
 from tests.spark import scenarios
-from tests.spark.remote_driver import RemoteDriver
-from tests.spark.standalone import CORES_PER_NODE, FAST_START, NODES, standalone_cluster
+from tests.spark.remote_driver import QUIET, RemoteDriver
 
 # A session takes seconds to start, and half a minute on a machine that is busy.
 PATIENCE_S = 600
+
+NODES = 3
+SLOTS_PER_NODE = 2
+ALL_SLOTS = NODES * SLOTS_PER_NODE
 
 Place = Callable[..., Any]
 
@@ -24,7 +28,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             continue
         item.add_marker(pytest.mark.timeout(PATIENCE_S))
         on_cluster = "cluster" in getattr(item, "fixturenames", ()) or "[cluster" in item.name
-        if on_cluster or item.path.stem in ("test_connect", "test_drivers"):
+        own_drivers = item.path.stem in ("test_connect", "test_drivers")
+        if (on_cluster or own_drivers) and not item.get_closest_marker("box"):  # those are left to `make box`
             item.add_marker(pytest.mark.cluster)
 
 
@@ -37,20 +42,28 @@ def spark() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="session")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RemoteDriver]:
-    """The driver of a standalone cluster with two nodes."""
-    settings = {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.executor.memory": "512m",
-        "spark.driver.extraJavaOptions": FAST_START,
-        "spark.executor.extraJavaOptions": FAST_START,
-    }
-    with (
-        standalone_cluster(tmp_path_factory.mktemp("cluster")) as master,
-        RemoteDriver(master, settings) as driver,
-    ):
-        driver(scenarios.await_slots, count=len(NODES) * CORES_PER_NODE)
+def box() -> Iterator[DevCluster]:
+    """Three nodes: network namespaces where they can be had, else addresses of the loopback interface.
+
+    Kept where all clusters of a user are: if the tests are killed, the next start sweeps.
+    """
+    with DevCluster(DevClusterSettings(nodes=NODES, slots_per_node=SLOTS_PER_NODE)) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def cuttable(box: DevCluster) -> DevCluster:
+    """The same, for who has to cut nodes off."""
+    if not box.can_cut_off:
+        pytest.skip("; ".join(box.lacking))
+    return box
+
+
+@pytest.fixture(scope="session")
+def cluster(box: DevCluster) -> Iterator[RemoteDriver]:
+    """A driver of the cluster in a box, on this machine and outside of the nodes."""
+    with RemoteDriver(box.master_url, box.spark_settings() | QUIET) as driver:
+        driver(scenarios.await_slots, count=ALL_SLOTS)
         yield driver
 
 

@@ -23,6 +23,7 @@ from penstock.topology.tuples import Tuple
 
 KEYS = 97
 AT_ONCE = 50
+SLOWLY_S = 0.05
 
 
 class Numbers(Spout):
@@ -48,6 +49,25 @@ class Numbers(Spout):
         self.next_number = position
 
 
+class NumbersUntilTold(Numbers):
+    """Counts slowly, until a file says where to end, and then to there.
+
+    So a test can take its time, and knows how many numbers there are in the end.
+    """
+
+    def __init__(self, told_in: Path) -> None:
+        super().__init__(sys.maxsize)
+        self.told_in = told_in
+
+    def next(self) -> Any:
+        if self.count == sys.maxsize:
+            if self.told_in.exists():
+                self.count = int(self.told_in.read_text())
+            else:
+                time.sleep(SLOWLY_S)
+        return super().next()
+
+
 class Numbered(KeyedBolt):
     """Numbers the tuples of each key."""
 
@@ -58,9 +78,11 @@ class Numbered(KeyedBolt):
         yield key, number
 
 
-def topology(count: int, *, files: Path | None = None, tasks: int = 2) -> Topology:
+def topology(numbers_to: int | Path, *, files: Path | None = None, tasks: int = 2) -> Topology:
+    """As many numbers as that, or as the file will say."""
     topo = Topology("counted")
-    numbers = topo.spout("numbers", Numbers(count))
+    spout = NumbersUntilTold(numbers_to) if isinstance(numbers_to, Path) else Numbers(numbers_to)
+    numbers = topo.spout("numbers", spout)
     keyed = topo.bolt("key", lambda tup: (tup.n % KEYS,), numbers.shuffle(), tasks=tasks, fields=("key",))
     topo.bolt("rows", Collect(), topo.bolt("number", Numbered(), keyed.by("key"), tasks=tasks).shuffle())
     topo.bolt("seen", Collect(), numbers.shuffle())
@@ -78,6 +100,13 @@ def other_topology() -> Topology:
 def epochs(folder: Path) -> str:
     """Whether anything is committed below a checkpoint."""
     return "committed" if any((folder / "manifests").glob("*.json")) else ""
+
+
+def assert_complete(summary: Summary, count: int) -> None:
+    seen = {row.n for row in summary.collected("seen")}
+    missing = sorted(set(range(count)) - seen)
+    assert not missing, f"{len(missing)} missing: {missing[:5]}"
+    assert seen == set(range(count))
 
 
 def assert_exact(summary: Summary, count: int) -> None:

@@ -14,6 +14,8 @@ from types import TracebackType
 from typing import Any, Self
 
 PATIENCE_S = 300.0
+QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+"""For drivers that nobody looks at."""
 _ROOT = Path(__file__).parents[2]
 
 

@@ -76,14 +76,14 @@ def killed(spark: Any) -> dict[str, Any]:
         await_flow(running)
         running.drain()
         summary = running.summary()
+    numbers = {row.seq for row in summary.collected("last")}
     return {
         "phase": summary.status.phase,
         "restarts": summary.status.restarts,
         "others_stayed": (before[0], before[2]) == (after[0], after[2]),
         "replaced": before[1] != after[1],
         "dead": not is_there(before[1]),
-        "missing": summary.metrics.components[0].emitted - len(summary.collected("last")),
-        "counted": summary.metrics.lost + summary.metrics.unaccounted,
+        "missing": set(range(max(numbers))) - numbers,
     }
 
 

@@ -21,12 +21,12 @@ def test_a_healthy_session_is_found_so(spark: Any) -> None:
     assert executors.what.startswith(f"executors on 1 node have Penstock {__version__}; Spark has 6 slots")
 
 
-def test_both_nodes_of_a_cluster_are_looked_at(cluster: RemoteDriver) -> None:
+def test_all_nodes_of_a_cluster_are_looked_at(cluster: RemoteDriver) -> None:
     settings, executors = cluster(scenarios.preflight)
 
     assert settings[0] == "ok"
     assert executors[0] == "ok"
-    assert executors[1].startswith(f"executors on 2 nodes have Penstock {__version__}; Spark has 6 slots")
+    assert executors[1].startswith(f"executors on 3 nodes have Penstock {__version__}; Spark has 6 slots")
 
 
 def test_a_driver_out_of_reach_is_found() -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.ring.patience import wait_until
+from tests.spark.interruptible import interruptible
 from tests.spark.scenarios import is_there
 from tests.spark.topologies import words_of
 
@@ -22,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 @contextlib.contextmanager
 def driver(what: str, folder: Path) -> Iterator[subprocess.Popen[str]]:
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.spark.lone_driver", what, str(folder)],
+        interruptible([sys.executable, "-m", "tests.spark.lone_driver", what, str(folder)]),
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -1,11 +1,11 @@
-"""Topologies on a real Spark: in a local session, and on a standalone cluster of two nodes."""
+"""Topologies on a real Spark: in a local session, and on a cluster in a box."""
 
 from __future__ import annotations
 
+from penstock.devcluster import DevCluster
 from tests.spark import scenarios
-from tests.spark.conftest import Place
+from tests.spark.conftest import ALL_SLOTS, NODES, SLOTS_PER_NODE, Place
 from tests.spark.remote_driver import RemoteDriver
-from tests.spark.standalone import NODES
 from tests.spark.topologies import words_of
 
 
@@ -19,18 +19,30 @@ def test_word_count_is_right(place: Place) -> None:
     assert result["processed"]["split"] == 600
 
 
-def test_rings_within_a_node_and_links_between_nodes(cluster: RemoteDriver) -> None:
-    testimony = cluster(scenarios.testimony, workers=4)
+def test_word_count_on_all_nodes(cluster: RemoteDriver) -> None:
+    result = cluster(scenarios.word_count, workers=ALL_SLOTS, times=100)
 
-    home = dict(zip(["node-0", "node-1"], NODES, strict=True))
-    by_node = {node: [said for said in testimony if said["node"] == node] for node in home}
-    assert sorted({said["worker"] for said in testimony}) == [0, 1, 2, 3]
-    for node, elsewhere in (("node-0", "node-1"), ("node-1", "node-0")):
-        others = {said["worker"] for said in by_node[node]}
-        for said in by_node[node]:
-            # Its own ring, and that of each neighbour.
-            assert said["rings"] == len(others), said
-            assert home[elsewhere] in said["peers"], said
+    assert result["counts"] == words_of(100)
+    assert (result["workers"], result["lost"]) == (ALL_SLOTS, 0)
+
+
+def test_rings_within_a_node_and_links_between_nodes(box: DevCluster, cluster: RemoteDriver) -> None:
+    testimony = cluster(scenarios.testimony, workers=ALL_SLOTS)
+
+    assert {said["worker"] for said in testimony} == set(range(ALL_SLOTS))
+    by_node: dict[str, set[int]] = {}
+    for said in testimony:
+        by_node.setdefault(said["node"], set()).add(said["worker"])
+    # Every slot of every node is taken, so each worker has one neighbour.
+    assert [len(workers) for workers in by_node.values()] == [SLOTS_PER_NODE] * NODES
+    nodes = {node.address for node in box.nodes}
+    homes = []
+    for said in testimony:
+        assert said["rings"] == SLOTS_PER_NODE, said  # its own, and that of its neighbour
+        elsewhere = nodes & set(said["peers"])
+        assert len(elsewhere) == NODES - 1, said
+        homes.append(nodes - elsewhere)
+    assert set().union(*homes) == nodes
 
 
 def test_user_errors_are_counted_and_the_run_goes_on(place: Place) -> None:
@@ -67,8 +79,7 @@ def test_a_killed_worker_comes_back_and_the_run_goes_on(place: Place) -> None:
     assert result["others_stayed"]
     assert result["replaced"]
     assert result["dead"]
-    # What was inside of it is gone. How much that was is known to half a second, so it may have been less.
-    assert 0 <= result["missing"] <= result["counted"]
+    assert result["missing"] == set(), "what was inside of it is emitted again"
 
 
 def test_a_worker_that_hangs_is_ended_by_force(place: Place) -> None:
@@ -76,7 +87,7 @@ def test_a_worker_that_hangs_is_ended_by_force(place: Place) -> None:
 
 
 def test_workers_that_find_no_slot_are_waited_for_and_then_counted(cluster: RemoteDriver) -> None:
-    result = cluster(scenarios.too_few_slots, workers=7)
+    result = cluster(scenarios.too_few_slots, workers=ALL_SLOTS + 1)
 
     assert result["kind"] == "SlotsError"
     assert "6 of 7 workers came" in result["text"]

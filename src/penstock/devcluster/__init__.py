@@ -11,8 +11,8 @@ its own on the loopback interface.
 """
 
 from penstock.devcluster.cluster import DevCluster
-from penstock.devcluster.errors import DevClusterError
 from penstock.devcluster.registry import ClusterRegistry
 from penstock.devcluster.settings import DevClusterSettings
+from penstock.errors import DevClusterError
 
 __all__ = ["ClusterRegistry", "DevCluster", "DevClusterError", "DevClusterSettings"]

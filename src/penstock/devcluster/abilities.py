@@ -7,8 +7,8 @@ import shutil
 import msgspec
 
 from penstock.devcluster.commands import trouble_with
-from penstock.devcluster.errors import DevClusterError
 from penstock.devcluster.settings import DevClusterSettings, Shape
+from penstock.errors import DevClusterError
 
 __all__ = ["Abilities", "probe"]
 

@@ -11,18 +11,18 @@ from typing import Self
 
 from penstock.devcluster.abilities import Abilities, probe
 from penstock.devcluster.control import ControlServer
-from penstock.devcluster.daemons import Daemon, daemon_environment, master_command, worker_command
+from penstock.devcluster.daemons import EXECUTOR_CLASS, Daemon, daemon_environment, master_command, worker_command
 from penstock.devcluster.driver_settings import driver_settings, write_defaults
-from penstock.devcluster.errors import DevClusterError
 from penstock.devcluster.layout import ID_BYTES, Layout, NodePlace, free_block, loopback_layout, namespace_layout
 from penstock.devcluster.loopback import LoopbackNetwork
-from penstock.devcluster.marks import MARK_VARIABLE, kill_marked, mark_of, marked_processes
+from penstock.devcluster.marks import MARK_VARIABLE, kill_marked, kill_running, mark_of, marked_processes
 from penstock.devcluster.namespaces import NamespaceNetwork, networks_of_this_machine
 from penstock.devcluster.network import Network
 from penstock.devcluster.nodes import NodeStatus
 from penstock.devcluster.registry import ClusterRegistry, ClusterState
 from penstock.devcluster.settings import DevClusterSettings, Shape
 from penstock.devcluster.sweep import clear, sweep
+from penstock.errors import DevClusterError
 from penstock.spark.java import require_java
 
 __all__ = ["DevCluster"]
@@ -139,6 +139,16 @@ class DevCluster:
         """How each node is."""
         return tuple(self._status(node) for node in self._nodes)
 
+    @property
+    def can_cut_off(self) -> bool:
+        """Whether nodes can be cut off: they are namespaces."""
+        return self._abilities.no_namespaces is None
+
+    @property
+    def can_slow(self) -> bool:
+        """Whether nodes can be given another rate."""
+        return self._abilities.no_rates is None
+
     def cut_off(self, node: int) -> None:
         """Nothing reaches the node any more and nothing leaves it; all its processes live on."""
         with self._lock:
@@ -177,6 +187,12 @@ class DevCluster:
             kill_marked(self.id, node)
             if found.daemon is not None:
                 found.daemon.reap()
+
+    def kill_executors(self, node: int) -> None:
+        """Ends the executors' JVMs on a node with SIGKILL. Spark starts others, there or elsewhere."""
+        with self._lock:
+            _ = self._node(node)
+            kill_running(self.id, node, EXECUTOR_CLASS)
 
     def restart(self, node: int) -> None:
         """Ends everything that runs on a node, starts it anew, and returns when it has found its master."""

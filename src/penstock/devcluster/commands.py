@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Sequence
 
-from penstock.devcluster.errors import DevClusterError
+from penstock.errors import DevClusterError
 
 __all__ = ["output_of", "run_command", "trouble_with"]
 

@@ -15,9 +15,8 @@ from typing import Literal, Protocol
 
 import msgspec
 
-from penstock.devcluster.errors import DevClusterError
 from penstock.devcluster.nodes import NodeStatus
-from penstock.errors import PenstockError
+from penstock.errors import DevClusterError, PenstockError
 
 __all__ = ["ControlServer", "Order", "Slow", "Stop", "Survey", "ask"]
 
@@ -29,7 +28,7 @@ _ASKING_WITHIN_S = 5.0
 class Order(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """Something is to be done with a node that needs no more words."""
 
-    what: Literal["cut_off", "rejoin", "kill", "restart"]
+    what: Literal["cut_off", "rejoin", "kill", "kill_executors", "restart"]
     node: int
 
 
@@ -70,6 +69,7 @@ class Controlled(Protocol):
     def cut_off(self, node: int) -> None: ...
     def rejoin(self, node: int) -> None: ...
     def kill(self, node: int) -> None: ...
+    def kill_executors(self, node: int) -> None: ...
     def restart(self, node: int) -> None: ...
     def slow(self, node: int, *, rate_bits_per_s: int | None = None, delay_s: float | None = None) -> None: ...
     def ask_to_stop(self) -> None: ...

@@ -10,7 +10,7 @@ from ipaddress import IPv4Network
 
 import msgspec
 
-from penstock.devcluster.errors import DevClusterError
+from penstock.errors import DevClusterError
 
 __all__ = ["ID_BYTES", "Layout", "NodePlace", "free_block", "loopback_layout", "namespace_layout"]
 

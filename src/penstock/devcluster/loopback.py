@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from penstock.devcluster.errors import DevClusterError
 from penstock.devcluster.layout import Layout, NodePlace
 from penstock.devcluster.settings import Shape
+from penstock.errors import DevClusterError
 from penstock.spark.node import NODE_VARIABLE
 
 __all__ = ["LoopbackNetwork"]

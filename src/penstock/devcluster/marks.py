@@ -13,9 +13,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from penstock.devcluster.errors import DevClusterError
+from penstock.errors import DevClusterError
 
-__all__ = ["MARK_VARIABLE", "kill_marked", "mark_of", "marked_processes"]
+__all__ = ["MARK_VARIABLE", "kill_marked", "kill_running", "mark_of", "marked_processes"]
 
 MARK_VARIABLE = "PENSTOCK_DEV_NODE"
 
@@ -44,6 +44,20 @@ def kill_marked(cluster: str, place: int | str | None = None) -> None:
             message = f"processes were killed, and are still there after {_PATIENCE_S:g} s: {found}"
             raise DevClusterError(message)
         time.sleep(_LOOK_EVERY_S)
+
+
+def kill_running(cluster: str, place: int | str, word: str) -> None:
+    """Kills the processes of a place that have `word` in their command line. Once: others may take their places."""
+    for pid in marked_processes(cluster, place):
+        if word in _words_of(pid):
+            _kill(pid, cluster, place)
+
+
+def _words_of(pid: int) -> list[str]:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
+    except OSError:  # gone
+        return []
 
 
 def _kill(pid: int, cluster: str, place: int | str | None) -> None:

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import msgspec
 
-from penstock.devcluster.errors import DevClusterError
 from penstock.devcluster.layout import Layout
 from penstock.devcluster.settings import DevClusterSettings
+from penstock.errors import DevClusterError
 from penstock.transport.process_identity import ProcessIdentity
 
 __all__ = ["ClusterRegistry", "ClusterState"]

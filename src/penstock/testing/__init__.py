@@ -12,7 +12,8 @@ A whole topology, run to its end:
     >>> result.captured("sink"), result.failures
     ([('HELLO',), ('WORLD',)], [])
 
-Step by step, with `LocalCluster`; one bolt alone, with `BoltTester`; with faults, with `survive`.
+Step by step, with `LocalCluster`; one bolt alone, with `BoltTester`; with faults, with `survive`, and on real
+Spark with `survive_in_a_box`.
 
 The workers, queues, frames and credit are those of a real run: only the memory between the workers, the clock and the
 order in which the workers get their turns are the kit's. So a test with ``workers=3`` sends what it emits through the
@@ -20,8 +21,11 @@ encoding that a real run uses, and the same test gives the same result every tim
 """
 
 from penstock.testing.bolt_tester import BoltTester, make_tuple
+from penstock.testing.box_chaos import survive_in_a_box
 from penstock.testing.captured_sink import CapturedSink
-from penstock.testing.chaos import ChaosReport, Fault, ProcessFaults, survive
+from penstock.testing.chaos import ProcessFaults, survive
+from penstock.testing.chaos_report import ChaosReport
+from penstock.testing.faults import ClusterFault, Fault
 from penstock.testing.fed_spout import FedSpout
 from penstock.testing.local_cluster import LocalCluster
 from penstock.testing.result import ComponentCounts, FailureCount, Result
@@ -32,6 +36,7 @@ __all__ = [
     "BoltTester",
     "CapturedSink",
     "ChaosReport",
+    "ClusterFault",
     "ComponentCounts",
     "FailureCount",
     "Fault",
@@ -43,4 +48,5 @@ __all__ = [
     "make_tuple",
     "run_topology",
     "survive",
+    "survive_in_a_box",
 ]

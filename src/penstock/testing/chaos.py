@@ -15,7 +15,8 @@ In one process, on a virtual clock, by a seed that can be given again:
 >>> len(report.faults), report.missing, report.surplus
 (3, 0, 0)
 
-On real processes: hand a `ProcessFaults` the run, and let it do its worst between calls of your own.
+On real processes: hand a `ProcessFaults` the run, and let it do its worst between calls of your own. On a cluster in a
+box, nodes and all: `survive_in_a_box`.
 """
 
 from __future__ import annotations
@@ -25,69 +26,18 @@ import os
 import random
 import signal
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
-import msgspec
-
-from penstock.connectors.collect import Collect
 from penstock.flow.delivery import Delivery
+from penstock.testing.chaos_report import ChaosReport, collected_rows
+from penstock.testing.faults import Fault, random_faults
 from penstock.testing.local_cluster import LocalCluster
 from penstock.testing.run import run_topology
 from penstock.topology.topology import Topology
 from penstock.worker.settings import WorkerSettings
 
-__all__ = ["ChaosReport", "Fault", "ProcessFaults", "random_faults", "survive"]
-
-FaultKind = Literal["kill", "stop"]
-
-
-class Fault(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that goes wrong."""
-
-    kind: FaultKind
-    """``kill``: the worker is gone at once, and comes back. ``stop``: it does nothing for a while."""
-    worker: int
-    after: int
-    """How many turns of workers pass before it, counted from the fault before."""
-    turns: int = 0
-    """How many turns pass until the worker is back, or goes on."""
-
-
-class ChaosReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a topology."""
-
-    seed: int
-    """Gives the same faults, in the same order, at the same turns."""
-    faults: tuple[Fault, ...]
-    missing: int
-    """Rows of `Collect` sinks that a run without faults has, and this one has not."""
-    surplus: int
-    """Rows that this run has, and one without faults has not. At least once may have some."""
-
-    def check(self, delivery: Delivery) -> None:
-        """AssertionError, with the seed, if that is not what was promised."""
-        allowed = 0 if delivery == "exactly_once" else None
-        if self.missing or (allowed is not None and self.surplus > allowed):
-            message = f"{delivery}, seed {self.seed}: {self.missing} rows missing, {self.surplus} too many"
-            raise AssertionError(message)
-
-
-def random_faults(
-    seed: int, *, count: int, workers: int, kinds: tuple[FaultKind, ...] = ("kill", "stop")
-) -> list[Fault]:
-    """Faults by a seed."""
-    chance = random.Random(seed)
-    return [
-        Fault(
-            kind=chance.choice(kinds),
-            worker=chance.randrange(workers),
-            after=chance.randrange(60),
-            turns=chance.randrange(30),
-        )
-        for _ in range(count)
-    ]
+__all__ = ["ProcessFaults", "survive"]
 
 
 def survive(
@@ -109,7 +59,7 @@ def survive(
         workers: how many workers there are.
         settings: how they are sized; small queues bring out more.
     """
-    wanted = _rows(run_topology(make(), workers=workers), make())
+    wanted = collected_rows(run_topology(make(), workers=workers), make())
     topology = make()
     schedule = random_faults(seed, count=faults, workers=workers) if isinstance(faults, int) else [*faults]
     with LocalCluster(topology, workers=workers, seed=seed, delivery=delivery, settings=settings) as cluster:
@@ -124,7 +74,7 @@ def survive(
             else:
                 _steps(cluster, fault.turns, without=fault.worker)
         cluster.run_to_end()
-        found = _rows(cluster.result(), topology)
+        found = collected_rows(cluster.result(), topology)
     return ChaosReport(
         seed=seed,
         faults=tuple(schedule),
@@ -138,11 +88,6 @@ def _steps(cluster: LocalCluster, count: int, *, without: int | None = None) -> 
         cluster.step(without=without)
         if turn % 10 == 0:
             cluster.begin_epoch()
-
-
-def _rows(result: Any, topology: Topology) -> Counter[Any]:
-    sinks = [name for name, spec in topology.components.items() if isinstance(spec.logic, Collect)]
-    return Counter((name, repr(tuple(row))) for name in sinks for row in result.collected(name))
 
 
 class RunsProcesses(Protocol):
