@@ -16,7 +16,7 @@ OLDEST = 17
 # Spark asks for this module by name. Trimmed runtimes leave it out, and then the JVM does not start.
 _MODULE = "jdk.incubator.vector"
 _PATIENCE_S = 60.0
-_REMEDY = "install a full JDK (on Debian: sudo apt-get install openjdk-17-jre-headless) or point JAVA_HOME to one"
+_REMEDY = "install a full JDK (on Debian: sudo apt-get install default-jre-headless) or point JAVA_HOME to one"
 
 
 def require_java() -> None:

@@ -21,10 +21,10 @@ from penstock.plan.tasks import tasks_of
 from penstock.spark.doctor import refuse_or_warn
 from penstock.spark.guarantee import claimed_checkpoint, delivery_of, require_replayable
 from penstock.spark.handle import Run
-from penstock.spark.session import borrowed_session
+from penstock.spark.session import borrowed_session, spare_slots
 from penstock.spark.settings import RunSettings
 from penstock.spark.settings_check import examine_settings
-from penstock.spark.slots import count_slots, held_slots, workers_to_ask_for
+from penstock.spark.slots import count_slots, held_slots, workers_by_default, workers_to_ask_for
 from penstock.spark.summary import Summary
 from penstock.topology.shipping import to_bytes
 from penstock.topology.topology import Topology
@@ -57,8 +57,8 @@ def run(
 
     Args:
         topology: what to run. It is checked whole before anything starts.
-        workers: how many worker processes; by default one for each core that the topology can make use of, or as many
-            as there is room for.
+        workers: how many worker processes; by default one for each slot that Spark has free and the topology has a
+            task for, and on a local session that is started for this run one for each core of this machine.
         min_workers: how few will do when Spark has no room for more; by default all must come.
         spark: the session, classic or Connect; by default the active one, or else a local one for this run.
         scheduler: which scheduler places the tasks.
@@ -91,14 +91,10 @@ def run(
             progress(running)
         summary = running.summary()
     for failure in summary.metrics.failures:
-        log.warning(
-            "%s: %d × %s: %s, the first time:\n%s",
-            failure.component,
-            failure.count,
-            failure.kind,
-            failure.message,
-            failure.traceback,
-        )
+        # What was refused and not raised has no traceback, and the message says it all.
+        raised = "Traceback (most recent call last)" in failure.traceback
+        trace = f", the first time:\n{failure.traceback}" if raised else ""
+        log.warning("%s: %d × %s: %s%s", failure.component, failure.count, failure.kind, failure.message, trace)
     return summary
 
 
@@ -119,8 +115,10 @@ def start(
     if promised == "exactly_once":
         require_replayable(topology)
     tasks = tasks_of(shape_of(topology))
+    by_default = workers is None
     if workers is None:
         min_workers = min_workers or 1
+        # For a session of our own, which is on this machine. What another one has is not known before it is there.
         workers = max(min_workers, min(len(tasks), len(os.sched_getaffinity(0))))
     asked = RunSettings.of(workers=workers, min_workers=min_workers, given=settings)
     planned = scheduler_named(scheduler) if isinstance(scheduler, str) else scheduler
@@ -134,8 +132,12 @@ def start(
     )
     with contextlib.ExitStack() as resources:
         session = resources.enter_context(borrowed_session(spark, workers=workers))
+        slots = count_slots(session)
+        if by_default:
+            here = workers_by_default(slots, tasks=len(tasks), spare=spare_slots(session), unknown=workers)
+            workers = max(min_workers or 1, here)
         refuse_or_warn(examine_settings(session, workers=workers, settings=asked.worker))
-        granted = workers_to_ask_for(count_slots(session), workers=workers, min_workers=min_workers)
+        granted = workers_to_ask_for(slots, workers=workers, min_workers=min_workers)
         resources.enter_context(held_slots(session, run=plan.run, count=granted))
         saved = None if checkpoint is None else claimed_checkpoint(topology, checkpoint, run=plan.run)
         if saved is not None:

@@ -17,10 +17,11 @@ from penstock.spark.java import require_java
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["active_session", "borrowed_session", "is_alive", "is_connect"]
+__all__ = ["active_session", "borrowed_session", "is_alive", "is_connect", "spare_slots"]
 
 # For the user's own jobs beside the workers, such as a DataFrame that feeds a spout.
 SPARE_SLOTS = 2
+_SPARE_SLOTS_KEY = "spark.penstock.spareSlots"
 # Plain `local[N]` does not retry a task. This is what clusters do by default.
 TASK_FAILURES = 4
 
@@ -54,6 +55,11 @@ def active_session() -> SparkSession | None:
         return SparkSession.active()
     except PySparkException:  # there is none: Spark has no way to ask without that
         return None
+
+
+def spare_slots(spark: SparkSession) -> int:
+    """How many slots of a session are not meant for workers: some of a local one of our own."""
+    return int(spark.conf.get(_SPARE_SLOTS_KEY, "0") or 0)
 
 
 @contextlib.contextmanager
@@ -135,7 +141,10 @@ def _start(master: str | None, workers: int) -> SparkSession:
     require_java()
     if master is not None and not master.startswith("local"):
         return _with(builder.master(master), _SETTINGS | {"spark.driver.extraJavaOptions": _QUIET}).getOrCreate()
-    builder = builder.master(master or f"local[{workers + SPARE_SLOTS},{TASK_FAILURES}]")
+    if master is None:
+        master = f"local[{workers + SPARE_SLOTS},{TASK_FAILURES}]"
+        builder = builder.config(_SPARE_SLOTS_KEY, str(SPARE_SLOTS))
+    builder = builder.master(master)
     with _same_python():
         return _with(builder, _SETTINGS | _local_settings()).getOrCreate()
 

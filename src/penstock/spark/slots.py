@@ -22,9 +22,12 @@ from penstock.spark.session_settings import SessionSettings
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Slots", "count_slots", "held_slots", "workers_to_ask_for"]
+__all__ = ["Slots", "count_slots", "held_slots", "workers_by_default", "workers_to_ask_for"]
 
 log = logging.getLogger(__name__)
+
+# Spark's default parallelism on a cluster is never less than this, though there be one core, or none.
+_LEAST_PARALLELISM = 2
 
 
 class Slots(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,11 +68,26 @@ def count_slots(spark: SparkSession) -> Slots:
         return Slots(now=count, most=count, because=f"master {master}{per_task}", held=held)
     most_cores, origin = _most_cores(setting, master)
     return Slots(
-        now=None if cores is None else int(cores / task_cpus),
+        now=_slots_now(spark, cores, task_cpus),
         most=None if most_cores is None else int(most_cores / task_cpus),
         because=f"master {master}{origin}{per_task}",
         held=held,
     )
+
+
+def workers_by_default(slots: Slots, *, tasks: int, spare: int, unknown: int) -> int:
+    """How many workers to ask for if nobody says: one for each slot that is free, and that the topology has a task for.
+
+    Args:
+        slots: what Spark has.
+        tasks: how many tasks the topology has; more workers would have nothing to do.
+        spare: how many slots are not meant for workers.
+        unknown: what to take if nobody knows what Spark has, or if none of its executors has come yet.
+    """
+    room = slots.now if slots.most is None else slots.most
+    if not room:
+        return unknown
+    return max(1, min(tasks, room - sum(slots.held.values()) - spare))
 
 
 def workers_to_ask_for(slots: Slots, *, workers: int, min_workers: int | None) -> int:
@@ -132,6 +150,20 @@ def _default_parallelism(spark: SparkSession) -> int:
         return int(spark.sparkContext.defaultParallelism)
     # Without a SparkContext one has to look at what Spark does: a range has one partition per core.
     return int(spark.range(0, 100_000).selectExpr("spark_partition_id() AS part").distinct().count())
+
+
+def _slots_now(spark: SparkSession, cores: int | None, task_cpus: float) -> int | None:
+    """The slots of the executors that are there. Asked of the scheduler; where that cannot be, told by the cores."""
+    if is_connect(spark):
+        return None if cores is None or cores <= _LEAST_PARALLELISM else int(cores / task_cpus)
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+
+    try:
+        # No API that Spark promises to keep tells of one core, or of none.
+        context = spark.sparkContext._jsc.sc()
+        return int(context.maxNumConcurrentTasks(context.resourceProfileManager().defaultResourceProfile()))
+    except (AttributeError, Py4JError):
+        return None if cores is None else int(cores / task_cpus)
 
 
 def _most_cores(setting: SessionSettings, master: str) -> tuple[int | None, str]:
