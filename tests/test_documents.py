@@ -16,6 +16,9 @@ DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 MODULES_WITH_EXAMPLES = ["penstock.transport.ring"]
 
 PYTHON_BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+CODE_BLOCK = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
+WITHIN = re.compile(r"\]\(#([^)]+)\)")
 LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#]+)")
 
 
@@ -32,6 +35,13 @@ def test_python_blocks_run(document: Path) -> None:
 def test_links_lead_somewhere(document: Path) -> None:
     broken = [link for link in LINK.findall(document.read_text()) if not (document.parent / link).exists()]
     assert not broken
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_links_within_a_page_lead_to_one_heading(document: Path) -> None:
+    text = CODE_BLOCK.sub("", document.read_text())
+    headings = [reference.anchor(title) for title in HEADING.findall(text)]
+    assert [link for link in WITHIN.findall(text) if headings.count(link) != 1] == []
 
 
 @pytest.mark.parametrize("module", MODULES_WITH_EXAMPLES)

@@ -62,6 +62,15 @@ def test_one_that_was_given_back_is_free_at_once(tmp_path: Path) -> None:
     second.join("second")
 
 
+def test_every_run_has_a_greater_number_than_those_before(tmp_path: Path) -> None:
+    first = CheckpointStore.open(tmp_path)
+    assert [first.claim("first"), first.claim("first")] == [1, 1]
+    first.renew("first")
+    first.commit(manifest(1, run="first"))
+    first.release("first")
+    assert CheckpointStore.open(tmp_path).claim("second") == 2
+
+
 CLAIM = (
     "import sys; from penstock.checkpoint.store import CheckpointStore; CheckpointStore.open(sys.argv[1]).claim('dead')"
 )
@@ -73,8 +82,8 @@ def test_one_of_a_process_that_is_dead_is_free_at_once(tmp_path: Path) -> None:
 
 
 def test_a_pid_on_another_machine_says_nothing() -> None:
-    gone = replace(new_lease("run", now=NOON, stale_after_s=30).process, start_time=1)
-    lease = replace(new_lease("run", now=NOON, stale_after_s=30), process=gone)
+    gone = replace(new_lease("run", claim=1, now=NOON, stale_after_s=30).process, start_time=1)
+    lease = replace(new_lease("run", claim=1, now=NOON, stale_after_s=30), process=gone)
     assert lease.is_free(NOON)
     assert not replace(lease, boot_id="another").is_free(NOON)
 
@@ -131,6 +140,6 @@ def test_what_killed_processes_left_is_swept(tmp_path: Path) -> None:
 
 
 def test_a_lease_is_read_as_it_was_written() -> None:
-    lease = new_lease("run", now=NOON, stale_after_s=1.5, released=True)
+    lease = new_lease("run", claim=1, now=NOON, stale_after_s=1.5, released=True)
     assert decode_lease(encode_lease(lease)) == lease
     assert decode_lease(b"{}") is None

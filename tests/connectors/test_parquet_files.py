@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -27,10 +28,12 @@ from tests.connectors.driving import context
 Word = tuple_class("count", "default", ("word", "count"))
 
 
-def _open(folder: Path, *, by_epochs: bool = False, index: int = 0, count: int = 1, **settings: Any) -> ParquetFiles:
+def _open(
+    folder: Path, *, by_epochs: bool = False, index: int = 0, count: int = 1, attempt: int = 0, **settings: Any
+) -> ParquetFiles:
     sink = ParquetFiles(folder, **settings)
     sink.by_epochs = by_epochs
-    sink.open(context(index, count))
+    sink.open(msgspec.structs.replace(context(index, count), attempt=attempt))
     return sink
 
 
@@ -123,6 +126,20 @@ def test_recovering_deletes_what_will_come_again(tmp_path: Path) -> None:
     sink.commit(token)
     assert _rows(tmp_path) == ["a", "f"]
     sink.close()
+
+
+def test_one_that_was_given_up_leaves_alone_what_its_successor_prepared(tmp_path: Path) -> None:
+    slow = _open(tmp_path, by_epochs=True, attempt=1)
+    successor = _open(tmp_path, by_epochs=True, attempt=2)
+    successor.recover([])
+    _feed(successor, "a")
+    token = successor.prepare()
+    assert token is not None
+    slow.recover([])  # its process was stopped, and goes on only now
+    successor.commit(token)
+    assert _rows(tmp_path) == ["a"]
+    slow.close()
+    successor.close()
 
 
 def test_tasks_that_are_no_more_are_taken_care_of_and_others_left_alone(tmp_path: Path) -> None:

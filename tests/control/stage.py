@@ -1,10 +1,12 @@
 """A controller on a stage: workers are played by the test, and time passes when the test says so."""
 
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from penstock.control.controller import Controller
 from penstock.control.events import Arrived, Event, HostEnded, Launch, Tick
 from penstock.control.instructions import Fail, Finish, Instruction, SendTo, StartWorker, StopWorker
+from penstock.control.membership import ECHO
 from penstock.control.protocol import (
     Answer,
     AskStatus,
@@ -14,6 +16,7 @@ from penstock.control.protocol import (
     FromWorker,
     Heartbeat,
     Left,
+    Ping,
     Question,
     Ready,
     Register,
@@ -84,14 +87,16 @@ class Stage:
         self.says(connection, message)
         return connection
 
-    def passes(self, seconds: float, *alive: bytes) -> list[Instruction]:
-        """Time passes in small steps, in which those who are alive send heartbeats."""
+    def passes(self, seconds: float, *alive: bytes, busy: Sequence[bytes] = ()) -> list[Instruction]:
+        """Time passes in small steps, in which those who are alive send heartbeats. Those who are busy only answer."""
         before = len(self.said)
         end_s = self.now_s + seconds
         while self.now_s < end_s:
             self.now_s = min(end_s, self.now_s + 0.25)
             for connection in alive:
                 self.says(connection, Heartbeat())
+            for connection in busy:
+                self.says(connection + ECHO, Ping())
             self.happens(Tick())
         return self.said[before:]
 
@@ -147,7 +152,7 @@ class Stage:
         return end
 
 
-def sent(said: list[Instruction], connection: bytes) -> list[FromController | Answer]:
+def sent(said: list[Instruction], connection: bytes) -> list[FromController | Answer | Ping]:
     """What is sent over a connection, in order."""
     return [
         instruction.message

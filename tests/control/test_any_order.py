@@ -19,8 +19,9 @@ from hypothesis.stateful import (
     rule,
 )
 
-from penstock.control.events import Arrived, Event, HostEnded, HostFailed, Launch, Severed, Tick
+from penstock.control.events import Arrived, Deserted, Event, HostEnded, HostFailed, Launch, Severed, Tick
 from penstock.control.instructions import Fail, Finish, Instruction, SendTo, StartWorker, StopWorker
+from penstock.control.membership import ECHO
 from penstock.control.metrics import TaskCounts
 from penstock.control.protocol import (
     Admit,
@@ -37,6 +38,7 @@ from penstock.control.protocol import (
     Heartbeat,
     Left,
     PeerChanged,
+    Ping,
     Ready,
     Refuse,
     Report,
@@ -206,6 +208,15 @@ class AnyOrder(RuleBasedStateMachine):
     def it_speaks(self, process: Process, message: FromWorker) -> None:
         if process.alive and process.registered:
             self.says(process, message)
+
+    @rule(process=processes)
+    def it_answers(self, process: Process) -> None:
+        if process.alive and process.registered:
+            self.happens(Arrived(connection=process.connection + ECHO, message=Ping()))
+
+    @rule(process=processes)
+    def its_connection_is_gone(self, process: Process) -> None:
+        self.happens(Deserted(connection=process.connection + ECHO))
 
     @rule(process=processes, processed=st.integers(0, 100))
     def it_reports(self, process: Process, processed: int) -> None:

@@ -85,7 +85,7 @@ def test_silence_is_noticed_and_forgiven() -> None:
 
     stage.passes(4, second)
     assert [worker.state for worker in stage.status().workers] == ["silent", "begun"]
-    assert "worker 0 on host-0 (pid 1000, generation 1) is silent" in stage.status().notices
+    assert "worker 0 on host-0 (pid 1000, generation 1) is silent: it is stopped" in stage.status().notices[-1]
 
     assert kinds(stage.says(first, Heartbeat()), first) == []
     assert [worker.state for worker in stage.status().workers] == ["begun", "begun"]
@@ -121,10 +121,10 @@ def test_a_worker_that_hangs_again_is_ended_again() -> None:
 
 def test_a_worker_that_hangs_before_the_beginning_is_started_anew_too() -> None:
     stage = Stage(workers=2, detection_s=3, restart_after_s=10, ready_timeout_s=100)
-    hung, _ = stage.starts()
+    hung, opening = stage.starts()
     stage.says(hung, Ready(assignment=1))
 
-    assert stops(stage.passes(14)) == [(0, 1)]
+    assert stops(stage.passes(14, busy=[opening])) == [(0, 1)]
     assert starts(stage.host_ends(0)) == [(0, 2)]
 
 

@@ -13,9 +13,10 @@ from penstock.checkpoint.shape import SavedComponent, SavedShape
 from penstock.control.checkpointing import Checkpointing
 from penstock.control.events import EpochCommitted, EpochNotCommitted
 from penstock.control.instructions import CommitEpoch, Instruction
-from penstock.control.protocol import BeginEpoch, Deploy, Ended, PeerGone, Ready, TaskNotSaved, TaskSaved
+from penstock.control.protocol import BeginEpoch, Deploy, Ended, PeerGone, Ready, Report, TaskNotSaved, TaskSaved
 from penstock.control.status import Phase
 from penstock.plan.tasks import Task
+from penstock.worker.resume import SpoutProgress
 from tests.control.stage import PLAN, TASKS, Stage, kinds, sent
 
 SHAPE = SavedShape(
@@ -28,9 +29,9 @@ SHAPE = SavedShape(
 )
 
 
-def stage_of(workers: int = 2, **settings: Any) -> Stage:
+def stage_of(workers: int = 2, *, epoch_s: float = 1.0, **settings: Any) -> Stage:
     plan = msgspec.structs.replace(PLAN, checkpoint_url="file:///there", shape=SHAPE)
-    return Stage(plan, workers=workers, delivery="exactly_once", epoch_every_s=1.0, **settings)
+    return Stage(plan, workers=workers, delivery="exactly_once", epoch_every_s=epoch_s, **settings)
 
 
 def epochs(said: list[Instruction], connection: bytes) -> list[int]:
@@ -130,6 +131,14 @@ def test_a_worker_that_comes_back_gets_tasks_at_the_next_commit() -> None:
         (again,) = deploys(said, connection)
         assert again.assignment.workers() == (0, 1)
         assert (again.assignment.number, again.epoch) == (3, 1)
+
+
+def test_a_spout_that_had_ended_has_not_when_everything_is_set_back_to_before_its_end() -> None:
+    stage = stage_of(workers=2)
+    first, _ = stage.runs()
+    stage.says(first, Report(at_ns=1, spouts=(SpoutProgress(task=0, ended=True),)))
+    (again,) = deploys(stage.says(first, PeerGone(worker=1, generation=1)), first)
+    assert again.resume == (), "it goes on from the checkpoint, and from nothing else"
 
 
 def test_a_loss_while_everything_is_set_back_sets_it_back_again() -> None:

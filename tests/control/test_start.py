@@ -168,10 +168,10 @@ def test_opening_tasks_may_take_its_time_and_need_not_speak() -> None:
     first, second = stage.starts()
     stage.says(first, Ready(assignment=1))
 
-    stage.passes(99, first)
+    stage.passes(99, first, busy=[second])
     assert stage.phase() is Phase.DEPLOYING
 
-    stage.passes(1, first)
+    stage.passes(1, first, busy=[second])
     stage.all_leave([first, second])
     assert "worker 1 on host-1 (pid 1001, generation 1) did not get its tasks open within 100 s" in failure(stage)
 

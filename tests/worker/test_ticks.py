@@ -2,12 +2,18 @@
 
 from typing import Any
 
+import pytest
+
 from penstock.connectors.rate import Rate
+from penstock.plan.assignment import Assignment
 from penstock.testing import CapturedSink, FedSpout, LocalCluster, VirtualClock, run_topology
+from penstock.testing.memory import MemoryInbox
 from penstock.topology.bolts import Bolt
 from penstock.topology.context import TaskContext
 from penstock.topology.topology import Topology
 from penstock.topology.tuples import Tuple
+from penstock.worker.clock import SystemClock
+from penstock.worker.deployment import Deployment
 from penstock.worker.settings import WorkerSettings
 
 
@@ -140,3 +146,45 @@ def test_a_tick_that_raises_is_reported_and_ticks_again() -> None:
         cluster.advance(3.0)
     [failure] = cluster.result().failures
     assert (failure.message, failure.count) == ("not now", 3)
+
+
+class SetClock(SystemClock):
+    """The clock of a machine whose time somebody sets."""
+
+    def __init__(self) -> None:
+        self.wall_ns = 10**18
+        self.passed_ns = 0
+
+    def now_ns(self) -> int:
+        return self.wall_ns + self.passed_ns
+
+    def steady_ns(self) -> int:
+        return self.passed_ns
+
+
+@pytest.mark.parametrize("set_by_s", [-3600, 3600])
+def test_ticks_keep_their_rhythm_when_the_clock_is_set(set_by_s: int) -> None:
+    topo, clock = Topology("ticking"), SetClock()
+    topo.bolt("ticking", Ticking(), topo.spout("numbers", FedSpout(fields=("n",))).shuffle())
+    assignment = Assignment(number=1, worker_of={0: 0, 1: 0})
+    inbox = MemoryInbox(capacity_bytes=1000)
+    worker = Deployment(
+        worker=0,
+        topology=topo,
+        assignment=assignment,
+        inbox=inbox,  # type: ignore[arg-type] # its records are read like a ring's
+        ways={},
+        settings=WorkerSettings(delivery="at_most_once"),
+        clock=clock,
+    ).build()
+    worker.begin()
+    ticks = []
+    for step in range(1, 41):
+        clock.passed_ns = step * 100_000_000
+        if step == 15:
+            clock.wall_ns += set_by_s * 1_000_000_000
+        worker.do_work()
+        ticks.append(worker.bolts[0].outputs.emitted)
+    worker.close()
+
+    assert [ticks.index(count) + 1 for count in (1, 2, 3, 4)] == [10, 20, 30, 40]

@@ -24,27 +24,32 @@ class Claims:
         self._stale_after_s = stale_after_s
         self._now = now
 
-    def take(self, run: str) -> None:
-        """Writes the run's lease, unless another run has one that is not free."""
+    def take(self, run: str) -> int:
+        """Writes the run's lease, unless another run has one that is not free. Returns the number of the claim."""
         lease = self._read()
         if lease is not None and lease.run != run and not lease.is_free(self._now()):
             raise CheckpointError(self._refusal(lease, run))
-        self.write(run)
+        claim = 1 if lease is None else lease.claim + (lease.run != run)
+        self._write(run, claim)
         self.require(run)  # another run may have come at the same moment: the last one has it
+        return claim
 
-    def write(self, run: str, *, released: bool = False) -> None:
-        """Writes the run's lease, over whatever is there."""
-        lease = new_lease(run, now=self._now(), stale_after_s=self._stale_after_s, released=released)
+    def renew(self, run: str) -> None:
+        """Says that the run still lives. Raises CheckpointError unless the lease that is there is the run's."""
+        self._write(run, self.require(run).claim)
+
+    def _write(self, run: str, claim: int, *, released: bool = False) -> None:
+        lease = new_lease(run, claim=claim, now=self._now(), stale_after_s=self._stale_after_s, released=released)
         self._files.put(LEASE, encode_lease(lease))
 
     def give_back(self, run: str) -> None:
         """Says that the run does not need it any more, if it is the run's."""
         lease = self._read()
         if lease is not None and lease.run == run:
-            self.write(run, released=True)
+            self._write(run, lease.claim, released=True)
 
-    def require(self, run: str) -> None:
-        """Raises CheckpointError unless the lease that is there is the run's."""
+    def require(self, run: str) -> Lease:
+        """The lease that is there. Raises CheckpointError unless it is the run's."""
         lease = self._read()
         if lease is None or lease.run != run:
             got = "none" if lease is None else f"that of run {lease.run!r} on {lease.host}"
@@ -53,6 +58,7 @@ class Claims:
                 "be the same place for the driver and all workers, and of one run at a time"
             )
             raise CheckpointError(message)
+        return lease
 
     def _read(self) -> Lease | None:
         payload = self._files.read(LEASE)

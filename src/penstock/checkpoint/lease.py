@@ -33,6 +33,8 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True):
     """For people."""
     boot_id: str
     process: ProcessIdentity
+    claim: int = 1
+    """How many runs have taken the checkpoint, this one included."""
     released: bool = False
     """Whether the run has ended, and said so."""
 
@@ -49,7 +51,7 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True):
         return self.boot_id == _boot_id() and self.process.is_provably_dead()
 
 
-def new_lease(run: str, *, now: datetime, stale_after_s: float, released: bool = False) -> Lease:
+def new_lease(run: str, *, claim: int, now: datetime, stale_after_s: float, released: bool = False) -> Lease:
     """A lease for a run of this very process."""
     return Lease(
         run=run,
@@ -58,6 +60,7 @@ def new_lease(run: str, *, now: datetime, stale_after_s: float, released: bool =
         host=socket.gethostname(),
         boot_id=_boot_id(),
         process=ProcessIdentity.current(),
+        claim=claim,
         released=released,
     )
 

@@ -92,18 +92,22 @@ class CheckpointStore:
 
     # Whose it is.
 
-    def claim(self, run: str) -> None:
+    def claim(self, run: str) -> int:
         """Takes the store for a run, and makes its folders. May be called again by the same run.
+
+        Returns:
+            The number of the claim: greater than that of any other run that had the store before.
 
         Raises:
             CheckpointError: another run has it, and is not known to be gone.
         """
         self._files.create_folder(MANIFESTS)
         self._files.create_folder(PARTS)
-        self._claims.take(run)
+        claim = self._claims.take(run)
         for name in self._files.sizes(ROOT):
             if is_litter(name):
                 self._files.delete(name)
+        return claim
 
     def renew(self, run: str) -> None:
         """Says that the run still lives. `commit` does it too; call it when there was no commit for long.
@@ -111,8 +115,7 @@ class CheckpointStore:
         Raises:
             CheckpointError: the store is not the run's any more.
         """
-        self._claims.require(run)
-        self._claims.write(run)
+        self._claims.renew(run)
 
     def release(self, run: str) -> None:
         """Gives the store back, if it is the run's: another run may have it at once."""
@@ -171,7 +174,7 @@ class CheckpointStore:
         """
         self._claims.require(manifest.run)
         self._files.put(manifest_path(manifest.epoch), encode_manifest(manifest))
-        self._claims.write(manifest.run)
+        self._claims.renew(manifest.run)
 
     def latest(self) -> Manifest | None:
         """The newest committed epoch that can be gone on from; None if none was ever committed.

@@ -84,7 +84,8 @@ class ParquetFiles(TransactionalSink):
         self._index, self._count, self._log = context.index, context.count, context.logger
         self._sink = f"{context.topology}.{context.component}"  # names have no dots, so it is the only one of this name
         # No two processes may write the same file: a worker that was given up may still be at it.
-        self._attempt = secrets.token_hex(8)
+        self._attempt = context.attempt
+        self._process = secrets.token_hex(8)
         self._number = 0
         self._fields: tuple[str, ...] | None = None if self.schema is None else tuple(self.schema.names)
         self._columns = self.schema
@@ -127,10 +128,11 @@ class ParquetFiles(TransactionalSink):
                 self._log.warning("%s was committed or is now, but is not there any more", self._place(name))
         self._flush(self._folder)
         self._discard()
-        own = re.compile(rf"{re.escape(f'{_HIDDEN}part-{self._sink}')}-(\d+)-[0-9a-f]+-\d+\.parquet")
+        own = re.compile(rf"{re.escape(f'{_HIDDEN}part-{self._sink}')}-(\d+)-([0-9a-f]+)-[0-9a-f]+-\d+\.parquet")
         for info in self._filesystem.get_file_info(fs.FileSelector(self._folder)):
             found = own.fullmatch(info.base_name)
-            if found and int(found[1]) % self._count == self._index:
+            # Not those of a later attempt: it may be us who was given up, and only does not know yet.
+            if found and int(found[1]) % self._count == self._index and int(found[2], 16) <= self._attempt:
                 self._delete(info.base_name)
 
     def close(self) -> None:
@@ -174,7 +176,7 @@ class ParquetFiles(TransactionalSink):
 
     def _next_name(self) -> str:
         self._number += 1
-        return f"part-{self._sink}-{self._index:05d}-{self._attempt}-{self._number:05d}.parquet"
+        return f"part-{self._sink}-{self._index:05d}-{self._attempt:016x}-{self._process}-{self._number:05d}.parquet"
 
     def _table(self, rows: list[tuple[Any, ...]], fields: tuple[str, ...]) -> pa.Table:
         columns = []

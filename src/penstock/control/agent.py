@@ -13,10 +13,12 @@ import platform
 import socket
 import time
 import traceback
+from collections.abc import Collection
 from typing import Any
 
 from penstock.checkpoint.store import CheckpointStore
 from penstock.control.client import ControlClient
+from penstock.control.echo import Echo
 from penstock.control.protocol import (
     Admit,
     Begin,
@@ -30,6 +32,7 @@ from penstock.control.protocol import (
     FromController,
     Left,
     LinkBroken,
+    Noted,
     Peer,
     PeerChanged,
     PeerGone,
@@ -43,15 +46,17 @@ from penstock.control.protocol import (
     TaskNotSaved,
     TaskSaved,
     TasksEnded,
+    Tried,
+    Trying,
 )
 from penstock.control.reporting import report_of
+from penstock.control.slow_calls import SlowCalls
 from penstock.control.ticket import Outcome, Ticket
 from penstock.errors import RunError
 from penstock.topology.collecting import CollectingBolt
 from penstock.topology.shipping import from_bytes
 from penstock.transport.links import LinkReceiver
 from penstock.transport.ring import RingReader, RingSettings
-from penstock.transport.values import encode_rows
 from penstock.version import __version__
 from penstock.worker.arrival import Arrival, Marker
 from penstock.worker.bolt_task import BoltTask
@@ -62,6 +67,7 @@ from penstock.worker.early_frames import EarlyFrame
 from penstock.worker.failures import USER_ERRORS
 from penstock.worker.garbage import GarbageKeeper
 from penstock.worker.peers import way_to
+from penstock.worker.row_chunks import row_chunks
 from penstock.worker.worker import Worker
 
 __all__ = ["run_worker"]
@@ -71,7 +77,6 @@ log = logging.getLogger(__name__)
 REPORT_EVERY_NS = 500_000_000
 LOOK_AT_CONTROL_EVERY_NS = 1_000_000
 IDLE_AT_MOST_S = 0.02
-MOST_ROWS_PER_MESSAGE = 10_000
 
 
 def run_worker(ticket: Ticket) -> Outcome:
@@ -86,6 +91,8 @@ def run_worker(ticket: Ticket) -> Outcome:
                 high_water_frames=ticket.settings.link_high_water_frames,
             ) as link,
             ControlClient(endpoint=ticket.endpoint, server_public=ticket.server_public, keys=ticket.keys) as control,
+            Echo(ticket, control.name),
+            SlowCalls(ticket, control.name, lambda: control.turns),
         ):
             return _Agent(ticket, inbox, link, control).run()
     except Exception:  # whatever it is, the driver wants to read it
@@ -199,7 +206,7 @@ class _Agent:
 
     def _obey(self, message: FromController) -> None:
         match message:
-            case Admit() | Pulse():
+            case Admit() | Pulse() | Noted():
                 pass
             case Deploy():
                 self._deploy(message)
@@ -251,11 +258,14 @@ class _Agent:
             store=self._store(deploy.checkpoint_url),
             restore=deploy.restore,
             epoch=deploy.epoch,
+            claim=deploy.claim,
         )
         self._worker = self._deployment.build()
         self._assignment = deploy.assignment.number
         self._deployed = deploy
         self._mark_ended(deploy.ended_tasks)
+        if deploy.care is not None:
+            self._worker.be_careful(deploy.care, _ControllersNotes(self._control))
         self._worker.take_early(early)
         self._garbage.settle()
         self._control.send(Ready(assignment=deploy.assignment.number))
@@ -322,21 +332,32 @@ class _Agent:
         arrivals = None if bolt.collecting is None else bolt.collecting.arrivals
         numbered = logic.fetched if logic.by_epochs else None
         rows: list[tuple[Any, ...]] = logic.drain_collected()
-        for start in range(0, len(rows), MOST_ROWS_PER_MESSAGE):
-            chunk = rows[start : start + MOST_ROWS_PER_MESSAGE]
-            try:
-                encoded = encode_rows(chunk)
-            except TypeError as error:
-                message = f"sink {sink!r} has collected what cannot travel to the driver: {error}"
-                raise RunError(message) from error
-            is_last = start + len(chunk) == len(rows)
-            self._control.send(
-                Collected(
-                    component=sink,
-                    task=bolt.task,
-                    first=None if numbered is None else numbered + start,
-                    count=len(chunk),
-                    rows=encoded,
-                    arrivals=arrivals if is_last else None,
+        try:
+            for chunk in row_chunks(rows):
+                is_last = chunk.first + chunk.count == len(rows)
+                self._control.send(
+                    Collected(
+                        component=sink,
+                        task=bolt.task,
+                        first=None if numbered is None else numbered + chunk.first,
+                        count=chunk.count,
+                        rows=chunk.rows,
+                        arrivals=arrivals if is_last else None,
+                    )
                 )
-            )
+        except TypeError as error:
+            message = f"sink {sink!r} has collected what cannot travel to the driver: {error}"
+            raise RunError(message) from None
+
+
+class _ControllersNotes:
+    """What the controller knows when this process is dead (a `penstock.worker.care.Notes`)."""
+
+    def __init__(self, control: ControlClient) -> None:
+        self._control = control
+
+    def trying(self, task: int, tuples: Collection[int], *, alone: bool) -> None:
+        self._control.confirm(Trying(task=task, tuples=tuple(tuples), alone=alone))
+
+    def tried(self) -> None:
+        self._control.send(Tried())

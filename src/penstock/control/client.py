@@ -13,8 +13,8 @@ import zmq
 from penstock.control.attention import AttentiveClock
 from penstock.control.codec import decode_from_controller, encode
 from penstock.control.numbering import Numbering
-from penstock.control.protocol import Admit, FromController, FromWorker, Heartbeat
-from penstock.control.wire import connected_dealer
+from penstock.control.protocol import Admit, FromController, FromWorker, Heartbeat, Noted, Refuse
+from penstock.control.wire import connected_dealer, new_name
 from penstock.errors import ProtocolError, RunError
 from penstock.transport.links import LinkKeys
 
@@ -48,9 +48,17 @@ class ControlClient:
         self._driver_silence_s = driver_silence_s
         self._clock = AttentiveClock(most_s=_ATTENTION_S, clock=clock)
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-        self._socket = connected_dealer(self._context, endpoint=endpoint, server_public=server_public, keys=keys)
+        self.name = new_name()
+        """What the controller knows this connection by. Those beside it (see membership) are named after it."""
+        self._socket = connected_dealer(
+            self._context, endpoint=endpoint, server_public=server_public, keys=keys, name=self.name
+        )
         self._numbering = Numbering()
         self._waiting: deque[tuple[bytes, bytes]] = deque()
+        self._heard_early: list[FromController] = []
+        """What was heard while an answer was waited for."""
+        self.turns = 0
+        """How often `poll` was called: it grows for as long as the worker's duty cycle turns."""
         self._admitted = False
         self._asked_at_s: float | None = None
         """Since when the driver owes us an answer; None if it owes none."""
@@ -75,8 +83,9 @@ class ControlClient:
 
     def poll(self) -> list[FromController]:
         """What the controller said since the last time. Also sends what waited, and heartbeats when they are due."""
+        self.turns += 1
         now_s = self._clock.now_s()
-        heard: list[FromController] = []
+        heard, self._heard_early = self._heard_early, []
         while self._gone is None and self._events() & zmq.POLLIN:
             self._take(heard)
         if heard:
@@ -91,6 +100,22 @@ class ControlClient:
         else:
             self._push()
         return heard
+
+    def confirm(self, message: FromWorker) -> None:
+        """Sends a message, and waits until the controller has it: it says Noted. Or that we are not wanted any more.
+
+        Gives up waiting when the driver is silent for so long that `poll` will notice.
+        """
+        self.send(message)
+        deadline_s = time.monotonic() + self._driver_silence_s
+        answered = False
+        while not answered and self._gone is None and time.monotonic() < deadline_s:
+            self._push()
+            if self._socket.poll(round(_FLUSH_STEP_S * 1000)):
+                heard: list[FromController] = []
+                self._take(heard)
+                answered = any(isinstance(word, Noted | Refuse) for word in heard)
+                self._heard_early += [word for word in heard if not isinstance(word, Noted)]
 
     def _take(self, heard: list[FromController]) -> None:
         parts = self._socket.recv_multipart()

@@ -5,7 +5,8 @@
         ...
 
 It is the same object that the driver's server thread, the in-process cluster of the test kit and the tests drive.
-What it decides is in the parts: membership (who takes part), lifecycle (how far the run is), recovery (who is lost).
+What it decides is in the parts: membership (who takes part), lifecycle (how far the run is), patience (who is out of
+reach), recovery (who is lost).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from penstock.control.aggregation import Aggregation
 from penstock.control.collection import Collection
 from penstock.control.events import (
     Arrived,
+    Deserted,
     EpochCommitted,
     EpochNotCommitted,
     Event,
@@ -25,9 +27,10 @@ from penstock.control.events import (
 from penstock.control.failures import FailureLog
 from penstock.control.instructions import Fail, Finish, Instruction, RunSummary, SendTo
 from penstock.control.lifecycle import Lifecycle
-from penstock.control.membership import Member, Membership, Seat
+from penstock.control.membership import CALLS, ECHO, Member, Membership, Seat
 from penstock.control.metrics import RunMetrics
 from penstock.control.notices import Notices
+from penstock.control.patience import Patience
 from penstock.control.protocol import (
     Answer,
     AskDrain,
@@ -40,11 +43,14 @@ from penstock.control.protocol import (
     Fatal,
     FromWorker,
     Heartbeat,
+    InCall,
     Left,
     LinkBroken,
     MetricsAnswer,
+    Noted,
     NotNow,
     PeerGone,
+    Ping,
     Pulse,
     Question,
     Ready,
@@ -56,6 +62,8 @@ from penstock.control.protocol import (
     TaskFailure,
     TaskNotSaved,
     TaskSaved,
+    Tried,
+    Trying,
 )
 from penstock.control.recovery import Recovery
 from penstock.control.settings import ControlSettings, RunPlan
@@ -79,6 +87,7 @@ class Controller:
         self._membership = Membership(run=plan.run, workers=settings.workers)
         self._lifecycle = Lifecycle(plan, settings, self._membership, self._notices, self._out)
         self._recovery = Recovery(settings, self._membership, self._lifecycle, self._notices, self._out)
+        self._patience = Patience(settings, self._membership, self._lifecycle, self._recovery, self._notices, self._out)
 
     @property
     def phase(self) -> Phase:
@@ -91,6 +100,8 @@ class Controller:
             self._arrived(event.connection, event.message, now_s)
         elif isinstance(event, Severed):
             self._severed(event, now_s)
+        elif isinstance(event, Deserted):
+            self._patience.deserted(self._membership.beside(event.connection))
         elif isinstance(event, HostEnded):
             self._recovery.host_ended(event, now_s)
         elif isinstance(event, HostFailed):
@@ -104,6 +115,7 @@ class Controller:
         elif isinstance(event, Launch):
             self._lifecycle.launch(now_s)
         else:
+            self._patience.watch(now_s)
             self._recovery.watch(now_s)
             self._lifecycle.begin_epoch_if_due(now_s)
         self._lifecycle.advance(now_s)
@@ -118,7 +130,12 @@ class Controller:
         if isinstance(message, AskStatus | AskMetrics | AskDrain | AskStop):
             self._out.append(SendTo(connection=connection, message=self._answer(message, now_s)))
             return
-        member = self._membership.heard(connection, now_s)
+        if isinstance(message, Ping | InCall):
+            self._heard_beside(self._membership.beside(connection), message, now_s)
+            return
+        member = self._membership.behind(connection)
+        if member is not None:
+            self._patience.spoke(member, now_s)
         if isinstance(message, Register):
             if member is None:
                 self._register(connection, message, now_s)
@@ -129,6 +146,13 @@ class Controller:
                 self._out.append(SendTo(connection=connection, message=Refuse(reason=reason)))
         else:
             self._heard(member, message, now_s)
+
+    def _heard_beside(self, member: Member | None, message: Ping | InCall, now_s: float) -> None:
+        """Never answered: an echo would send it back."""
+        if member is not None and isinstance(message, InCall):
+            self._patience.in_call(member, message, now_s)
+        elif member is not None:
+            self._patience.answered(member, now_s)
 
     def _register(self, connection: bytes, message: Register, now_s: float) -> None:
         objection = self._membership.objection(message) or self._lateness() or self._version_objection(message, now_s)
@@ -145,7 +169,7 @@ class Controller:
         replaced = self._membership.vacate(worker, now_s)
         if replaced is not None:
             self._lifecycle.send(replaced, Refuse(reason=f"a newer attempt is worker {worker} now"))
-            self._recovery.lost(replaced, "a newer attempt took its place", now_s)
+            self._recovery.lost(replaced, "a newer attempt took its place", now_s, died=True)
 
     def _lateness(self) -> str | None:
         """Why nobody is admitted any more; None as long as workers are needed."""
@@ -178,8 +202,8 @@ class Controller:
             self._failures.add(message)
         elif isinstance(message, Collected):
             self._collected(member, message, now_s)
-        elif isinstance(message, TaskSaved | TaskNotSaved):
-            self._heard_of_checkpoint(message)
+        elif isinstance(message, TaskSaved | TaskNotSaved | Trying | Tried):
+            self._heard_of_epoch(member, message)
         elif isinstance(message, PeerGone):
             self._peer_gone(message, now_s)
         elif isinstance(message, LinkBroken):
@@ -201,14 +225,19 @@ class Controller:
         if message.arrivals is not None:
             self._lifecycle.send(member, RowsKept(task=message.task, arrivals=message.arrivals))
 
-    def _heard_of_checkpoint(self, message: TaskSaved | TaskNotSaved) -> None:
+    def _heard_of_epoch(self, member: Member, message: TaskSaved | TaskNotSaved | Trying | Tried) -> None:
         rewinds = self._lifecycle.rewinds
         if rewinds is None:
             return
         if isinstance(message, TaskSaved):
             rewinds.saved(message)
-        else:
+        elif isinstance(message, TaskNotSaved):
             rewinds.not_saved(message)
+        elif isinstance(message, Tried):
+            rewinds.suspicions.tried(member.worker)
+        else:
+            rewinds.suspicions.trying(member.worker, message)
+            self._lifecycle.send(member, Noted())
 
     def _peer_gone(self, message: PeerGone, now_s: float) -> None:
         """A worker found another one dead, sooner than we could."""
@@ -218,10 +247,13 @@ class Controller:
         member = seat.member
         if self._is_missed(member):
             self._membership.vacate(message.worker, now_s)
-            self._recovery.lost(member, "its process is dead", now_s)
+            self._recovery.lost(member, "its process is dead", now_s, died=True)
 
     def _fatal(self, member: Member, message: Fatal, now_s: float) -> None:
         early = self.phase in (Phase.STARTING, Phase.DEPLOYING)
+        if not early and not self._lifecycle.has_tasks(member.worker):  # it was left out, and the others went on
+            self._recovery.forced_out(member, f"it could not go on:\n{message.traceback}", now_s)
+            return
         text = f"{member.place} cannot {'start' if early else 'go on'}:\n{message.traceback}"
         self._lifecycle.fail((StartError if early else RunError)(text), now_s)
 
@@ -231,7 +263,9 @@ class Controller:
             self._recovery.lost(member, f"it left: {reason or 'without a reason'}", now_s)
 
     def _severed(self, event: Severed, now_s: float) -> None:
-        member = self._membership.heard(event.connection, now_s)
+        if event.connection.endswith((ECHO, CALLS)):
+            return  # an answer would come back, without end
+        member = self._membership.behind(event.connection)
         if member is None:
             self._notices.add(f"a connection was cut off: {event.reason}")
             self._out.append(SendTo(connection=event.connection, message=Refuse(reason=event.reason)))
@@ -290,7 +324,7 @@ class Controller:
             pid=member.about.pid if member else None,
             node=member.about.node if member else None,
             tasks=assignment.tasks_on(seat.worker) if assignment else (),
-            silent_s=now_s - member.heard_at_s if member else None,
+            silent_s=now_s - member.reached_at_s if member else None,
         )
 
     def metrics(self, now_s: float) -> RunMetrics:

@@ -8,6 +8,7 @@ from penstock.control.protocol import FromWorker, Question
 
 __all__ = [
     "Arrived",
+    "Deserted",
     "EpochCommitted",
     "EpochNotCommitted",
     "Event",
@@ -35,6 +36,12 @@ class Severed(msgspec.Struct, frozen=True, kw_only=True):
 
     connection: bytes
     reason: str
+
+
+class Deserted(msgspec.Struct, frozen=True, kw_only=True):
+    """Nobody is at the other end of this connection just now: most likely the process is dead."""
+
+    connection: bytes
 
 
 class HostEnded(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,4 +76,4 @@ class Tick(msgspec.Struct, frozen=True, kw_only=True):
     """Time has passed. Whoever drives a controller sends one several times a second."""
 
 
-Event = Launch | Arrived | Severed | HostEnded | HostFailed | EpochCommitted | EpochNotCommitted | Tick
+Event = Launch | Arrived | Severed | Deserted | HostEnded | HostFailed | EpochCommitted | EpochNotCommitted | Tick

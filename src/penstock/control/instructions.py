@@ -6,7 +6,7 @@ import msgspec
 
 from penstock.checkpoint.manifest import Manifest
 from penstock.control.metrics import RunMetrics
-from penstock.control.protocol import Answer, FromController
+from penstock.control.protocol import Answer, FromController, Ping
 from penstock.control.status import RunStatus
 from penstock.errors import RunError
 
@@ -26,7 +26,7 @@ class SendTo(msgspec.Struct, frozen=True, kw_only=True):
     """Send a message to whoever is behind a connection. If nobody is there any more, never mind."""
 
     connection: bytes
-    message: FromController | Answer
+    message: FromController | Answer | Ping
 
 
 class StartWorker(msgspec.Struct, frozen=True, kw_only=True):

@@ -37,6 +37,7 @@ from penstock.errors import PenstockError, RunError, StartError
 from penstock.plan.assignment import Assignment
 from penstock.plan.cluster import WorkerSlot
 from penstock.plan.schedulers.base import PlanRequest, checked_plan
+from penstock.worker.resume import SpoutProgress
 from penstock.worker.task_checkpoints import TaskRestore
 
 __all__ = ["Lifecycle"]
@@ -91,12 +92,29 @@ class Lifecycle:
         if self.phase is Phase.STARTING:
             self._progress_at_s = now_s
         elif self.rewinds is not None and self.phase is not Phase.DEPLOYING:
-            self.rewinds.joined()
+            self.rewinds.joined()  # and it gets tasks at the next commit
         else:
             self._deploy(member, now_s)
             for other in self._membership.members():
                 if other is not member:
                     self.send(other, PeerChanged(peer=member.peer))
+
+    def leave_out(self, member: Member, *, died: bool) -> bool:
+        """A member is out of reach: where that can be done, everything goes on without it. Returns whether it does."""
+        if self.rewinds is None or self.phase not in (Phase.RUNNING, Phase.DRAINING):
+            return False
+        return self.rewinds.leave_out(member, died=died)
+
+    def take_back(self, member: Member, now_s: float) -> None:
+        """A member that was left out can be reached again."""
+        assert self.rewinds is not None
+        if not self.has_tasks(member.worker):
+            self._deploy(member, now_s)  # nothing: so it drops the tasks that it had
+        self.rewinds.joined()
+
+    def has_tasks(self, worker: int) -> bool:
+        """Whether a worker has tasks, or had when it was last there."""
+        return self.assignment is not None and worker in self.assignment.workers()
 
     def gone_after_its_end(self, worker: int) -> None:
         """A worker whose tasks had ended is gone, perhaps with their ends unsent: the others are told."""
@@ -107,7 +125,7 @@ class Lifecycle:
     def meet_again(self, member: Member) -> None:
         """Frames to a member were lost. Both sides meet anew, and tell each other again which tasks have ended."""
         if self.rewinds is not None:
-            self.rewinds.lost(member.worker)
+            self.rewinds.lost(member)
             return
         for other in self._membership.members():
             if other is not member:
@@ -126,7 +144,8 @@ class Lifecycle:
         """All tasks of a member are over."""
         if member.stage == "begun":
             member.stage = "ended"
-            self._membership.seats[member.worker].ended = True
+            # Where everything may be set back to before its end, it is needed for as long as the run lasts.
+            self._membership.seats[member.worker].ended = self.rewinds is None
 
     def drain(self, now_s: float) -> None:
         """Ends in good order. Where nothing flows yet there is nothing to finish."""
@@ -243,13 +262,20 @@ class Lifecycle:
             edges=self._plan.edges,
             assignment=self.assignment,
             peers=tuple(other.peer for other in self._membership.members()),
-            resume=self.epochs.progress_of(self.assignment.tasks_on(member.worker)),
+            resume=self._progress(member),
             ended_tasks=tuple(task for task, worker in self.assignment.worker_of.items() if worker in over),
             checkpoint_url=self._plan.checkpoint_url,
+            claim=self._plan.claim,
             epoch=0 if self.rewinds is None else self.rewinds.checkpointing.committed,
             restore=self._restores(member),
+            care=None if self.rewinds is None else self.rewinds.suspicions.care,
         )
         self.send(member, deploy)
+
+    def _progress(self, member: Member) -> tuple[SpoutProgress, ...]:
+        """Where a member's spouts go on. With a checkpoint that alone says it: what they said since is taken back."""
+        assert self.assignment is not None
+        return () if self.rewinds is not None else self.epochs.progress_of(self.assignment.tasks_on(member.worker))
 
     def _restores(self, member: Member) -> tuple[TaskRestore, ...]:
         assert self.assignment is not None

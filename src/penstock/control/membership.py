@@ -5,6 +5,9 @@ A process is known by (worker, launch, attempt). Attempts on a seat are admitted
 - a late duplicate of an older attempt is refused, even if the seat is empty;
 - a newer attempt takes the seat, and what the older one still says comes from a stranger;
 - what a stranger says, other than registering, is answered with Refuse.
+
+Beside the connection that a process registered over it has others, which are named after it: its echo, and what says
+which call it is in. They only ever say that it is there.
 """
 
 from __future__ import annotations
@@ -15,7 +18,11 @@ import msgspec
 
 from penstock.control.protocol import Peer, Register
 
-__all__ = ["Member", "Membership", "Seat"]
+__all__ = ["CALLS", "ECHO", "Member", "Membership", "Seat"]
+
+ECHO = b"/echo"
+CALLS = b"/calls"
+"""How the names of connections beside a process's own one end."""
 
 Stage = Literal["admitted", "deployed", "ready", "begun", "ended"]
 
@@ -29,8 +36,25 @@ class Member(msgspec.Struct, kw_only=True):
     about: Register
     stage: Stage = "admitted"
     heard_at_s: float
+    """When it last spoke by itself: its duty cycle turned then."""
+    reached_at_s: float
+    """When it last answered, or spoke: its process could be reached then."""
     deployed_at_s: float | None = None
     silent: bool = False
+    """Whether its process is out of reach."""
+    deserted: bool = False
+    """Whether nobody is at the end of its echo's connection, which the kernel closes for a process that dies."""
+    death_counted: bool = False
+    """Whether it was taken for dead already: it dies once, however often that is noticed."""
+    left_out: bool = False
+    """Whether everything went on without it. It may still work on tasks that are others' now."""
+    returns: int = 0
+    """How often it has come back after it was left out."""
+    returned_at_s: float = 0.0
+    in_call: str | None = None
+    """The call of user code that it said it is in, since it last spoke."""
+    slow: bool = False
+    """Whether a notice says so."""
 
     @property
     def place(self) -> str:
@@ -110,17 +134,18 @@ class Membership:
             generation=seat.generation,
             about=message,
             heard_at_s=now_s,
+            reached_at_s=now_s,
         )
         self._by_connection[connection] = seat.member
         return seat.member
 
-    def heard(self, connection: bytes, now_s: float) -> Member | None:
-        """The member behind a connection, which is alive as we hear; None if it is a stranger's."""
-        member = self._by_connection.get(connection)
-        if member is not None:
-            member.heard_at_s = now_s
-            member.silent = False
-        return member
+    def behind(self, connection: bytes) -> Member | None:
+        """The member behind a connection; None if it is a stranger's."""
+        return self._by_connection.get(connection)
+
+    def beside(self, connection: bytes) -> Member | None:
+        """The member that has this connection beside its own one; None if nobody has."""
+        return self._by_connection.get(connection.rpartition(b"/")[0])
 
     def vacate(self, worker: int, now_s: float) -> Member | None:
         """Takes the process off its seat, and returns it. From now on it is a stranger."""

@@ -11,11 +11,24 @@ from typing import ClassVar
 import msgspec
 
 from penstock.checkpoint.manifest import SavedTask
-from penstock.control.metrics import PairCounts, RunMetrics, TaskCounts
-from penstock.control.status import RunStatus
+from penstock.control.asking import (
+    Answer,
+    AskDrain,
+    AskMetrics,
+    AskStatus,
+    AskStop,
+    Done,
+    MetricsAnswer,
+    NotNow,
+    Question,
+    StatusAnswer,
+)
+from penstock.control.message import Message
+from penstock.control.metrics import PairCounts, TaskCounts
 from penstock.plan.assignment import Assignment
 from penstock.plan.edges import Edge
 from penstock.plan.tasks import Task
+from penstock.worker.care import Care
 from penstock.worker.resume import SpoutProgress
 from penstock.worker.task_checkpoints import TaskRestore
 
@@ -38,14 +51,17 @@ __all__ = [
     "FromController",
     "FromWorker",
     "Heartbeat",
+    "InCall",
     "Left",
     "LinkBroken",
     "Message",
     "MetricsAnswer",
     "NotNow",
+    "Noted",
     "Peer",
     "PeerChanged",
     "PeerGone",
+    "Ping",
     "Pulse",
     "Question",
     "Ready",
@@ -59,14 +75,9 @@ __all__ = [
     "TaskNotSaved",
     "TaskSaved",
     "TasksEnded",
+    "Tried",
+    "Trying",
 ]
-
-
-class Message(msgspec.Struct, frozen=True, kw_only=True, tag=True, tag_field="type"):
-    """The base of all messages."""
-
-    counts: ClassVar[bool] = True
-    """Whether its loss matters: see numbering."""
 
 
 # ---- worker -> controller
@@ -91,9 +102,26 @@ class Register(Message, frozen=True, kw_only=True):
 
 
 class Heartbeat(Message, frozen=True, kw_only=True):
-    """I am alive. Answered with a Pulse."""
+    """My duty cycle turns. Answered with a Pulse."""
 
     counts: ClassVar[bool] = False
+
+
+class Ping(Message, frozen=True, kw_only=True):
+    """What the controller calls into a worker's echo, and what comes back: the process runs and can be reached."""
+
+    counts: ClassVar[bool] = False
+
+
+class InCall(Message, frozen=True, kw_only=True):
+    """My duty cycle does not turn, because I am in a call of user code. Said beside the worker's own connection."""
+
+    counts: ClassVar[bool] = False
+
+    component: str
+    task: int
+    place: str
+    """The innermost function, and where it is."""
 
 
 class Ready(Message, frozen=True, kw_only=True):
@@ -165,6 +193,20 @@ class TaskNotSaved(Message, frozen=True, kw_only=True):
     reason: str
 
 
+class Trying(Message, frozen=True, kw_only=True):
+    """I am about to work on these tuples, and might not survive it. Answered with Noted, which I wait for."""
+
+    task: int
+    tuples: tuple[int, ...]
+    """Their digests, see penstock.worker.care."""
+    alone: bool
+    """Whether it is one tuple, and no other with it."""
+
+
+class Tried(Message, frozen=True, kw_only=True):
+    """I have survived it."""
+
+
 class PeerGone(Message, frozen=True, kw_only=True):
     """The process of another worker is dead: its ring has nobody to read it."""
 
@@ -234,12 +276,16 @@ class Deploy(Message, frozen=True, kw_only=True):
     """Where the receiver's spouts go on, if they have run before."""
     checkpoint_url: str | None = None
     """Where tasks are saved."""
+    claim: int = 0
+    """The number under which the run has that place."""
     epoch: int = 0
     """The epoch that everything goes on from; 0 is the very beginning."""
     restore: tuple[TaskRestore, ...] = ()
     """What the receiver's tasks go on from."""
     ended_tasks: tuple[int, ...] = ()
     """Tasks whose worker has ended for good: their end-of-stream will not come, it has been."""
+    care: Care | None = None
+    """How to find out which tuple kills its worker, if one may do so."""
 
 
 class PeerChanged(Message, frozen=True, kw_only=True):
@@ -279,6 +325,10 @@ class RowsKept(Message, frozen=True, kw_only=True):
     arrivals: int
 
 
+class Noted(Message, frozen=True, kw_only=True):
+    """The controller knows what you are trying."""
+
+
 class Drain(Message, frozen=True, kw_only=True):
     """Spouts end; what is under way is finished. Ends with Ended."""
 
@@ -293,56 +343,19 @@ class Pulse(Message, frozen=True, kw_only=True):
     counts: ClassVar[bool] = False
 
 
-# ---- command line and handle -> controller, and the answers
-
-
-class AskStatus(Message, frozen=True, kw_only=True):
-    """Who takes part and how far the run is."""
-
-
-class AskMetrics(Message, frozen=True, kw_only=True):
-    """All counts."""
-
-
-class AskDrain(Message, frozen=True, kw_only=True):
-    """End in good order: spouts stop, the rest is finished."""
-
-
-class AskStop(Message, frozen=True, kw_only=True):
-    """End now."""
-
-
-class StatusAnswer(Message, frozen=True, kw_only=True):
-    """The answer to AskStatus."""
-
-    status: RunStatus
-
-
-class MetricsAnswer(Message, frozen=True, kw_only=True):
-    """The answer to AskMetrics."""
-
-    metrics: RunMetrics
-
-
-class Done(Message, frozen=True, kw_only=True):
-    """It is being done."""
-
-
-class NotNow(Message, frozen=True, kw_only=True):
-    """It cannot be done, and why."""
-
-    reason: str
-
-
 FromWorker = (
     Register
     | Heartbeat
+    | Ping
+    | InCall
     | Ready
     | Report
     | TaskFailure
     | Collected
     | TaskSaved
     | TaskNotSaved
+    | Trying
+    | Tried
     | PeerGone
     | LinkBroken
     | Ended
@@ -359,9 +372,8 @@ FromController = (
     | BeginEpoch
     | Committed
     | RowsKept
+    | Noted
     | Drain
     | Stop
     | Pulse
 )
-Question = AskStatus | AskMetrics | AskDrain | AskStop
-Answer = StatusAnswer | MetricsAnswer | Done | NotNow

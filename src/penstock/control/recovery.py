@@ -1,7 +1,7 @@
 """Workers that are lost: how that is noticed, and how they come back.
 
 Spark restarts a process that died, by itself and in about a second; the new attempt registers and takes the seat. What
-remains for us is what Spark does not see: a process that hangs, and a job that gave up.
+remains for us is what Spark does not see: a process that is out of reach (see patience), and a job that gave up.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ class Recovery:
         self._notices = notices
         self._out = out
 
-    def lost(self, member: Member, reason: str, now_s: float) -> None:
-        """A process was taken off its seat, by a newer attempt or because it is gone: counts as one loss."""
+    def lost(self, member: Member, reason: str, now_s: float, *, died: bool = False) -> None:
+        """A process was taken off its seat: counts as one loss. If it `died`, perhaps of the tuple that it was at."""
         seat = self._membership.seats[member.worker]
         self._notices.add(f"{member.place} is lost: {reason}")
         self._count_loss(seat, reason, now_s)
         if self._lifecycle.rewinds is not None:
-            self._lifecycle.rewinds.lost(member.worker)
+            self._lifecycle.rewinds.lost(member, died=died)
 
-    def forced_out(self, member: Member, reason: str, now_s: float) -> None:
+    def forced_out(self, member: Member, reason: str, now_s: float, *, died: bool = False) -> None:
         """A process is there and of no use: its job is ended, and when that is done, started anew."""
         seat = self._membership.seats[member.worker]
         seat.trouble = reason
         self._lifecycle.force_out(member.worker, now_s)
-        self.lost(member, reason, now_s)
+        self.lost(member, reason, now_s, died=died)
 
     def host_ended(self, event: HostEnded, now_s: float) -> None:
         """The host's job for a worker is over. Where its tasks are not, another is started."""
@@ -73,36 +73,21 @@ class Recovery:
             when = "before it had registered" if never_came else "before the run had begun"
             self._lifecycle.fail(StartError(f"worker {seat.worker} ended {when}: {reason}"), now_s)
         elif member is not None:
-            self.lost(member, reason, now_s)
+            self.lost(member, reason, now_s, died=True)
         elif never_came:
             self._notices.add(f"worker {seat.worker} did not come back: {reason}")
             self._count_loss(seat, reason, now_s)
 
     def watch(self, now_s: float) -> None:
-        """Looks at every seat: who is silent, who takes too long, who does not come back."""
-        for seat in list(self._membership.seats.values()):
-            if seat.ended or not self._lifecycle.phase.needs_workers:
-                continue
-            if seat.member is not None:
-                self._watch_member(seat.member, now_s)
-            elif self._lifecycle.phase is not Phase.STARTING:
+        """Looks at the seats that are empty: who does not come back."""
+        for seat in self._membership.seats.values():
+            if (
+                seat.member is None
+                and not seat.ended
+                and self._lifecycle.phase.needs_workers
+                and self._lifecycle.phase is not Phase.STARTING
+            ):
                 self._watch_empty(seat, now_s)
-
-    def _watch_member(self, member: Member, now_s: float) -> None:
-        settings = self._settings
-        if member.stage == "deployed":  # opening its tasks: user code, which may take its time and says nothing
-            assert member.deployed_at_s is not None
-            if now_s - member.deployed_at_s >= settings.ready_timeout_s:
-                text = f"{member.place} did not get its tasks open within {settings.ready_timeout_s:g} s"
-                kind = StartError if self._lifecycle.phase is Phase.DEPLOYING else RunError
-                self._lifecycle.fail(kind(text), now_s)
-            return
-        silent_s = now_s - member.heard_at_s
-        if silent_s >= settings.detection_s and not member.silent:
-            member.silent = True
-            self._notices.add(f"{member.place} is silent")
-        if silent_s >= settings.detection_s + settings.restart_after_s:
-            self.forced_out(member, f"silent for {silent_s:.1f} s", now_s)
 
     def _watch_empty(self, seat: Seat, now_s: float) -> None:
         if self._lifecycle.rewinds is not None and self._membership.members():

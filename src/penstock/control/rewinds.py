@@ -17,6 +17,7 @@ from penstock.control.notices import Notices
 from penstock.control.protocol import BeginEpoch, Committed, TaskNotSaved, TaskSaved
 from penstock.control.settings import ControlSettings, RunPlan
 from penstock.control.status import Phase
+from penstock.control.suspicions import Suspicions
 
 if TYPE_CHECKING:
     from penstock.control.lifecycle import Lifecycle
@@ -44,6 +45,7 @@ class Rewinds:
         self.checkpointing = Checkpointing(
             run=plan.run, tasks=plan.tasks, shape=plan.shape, every_s=settings.epoch_every_s, start=plan.start
         )
+        self.suspicions = Suspicions(plan.tasks)
         self._is_needed = False
         self._is_wished = False
         self._under_way = False
@@ -56,11 +58,33 @@ class Rewinds:
         """A worker has come that has no tasks yet."""
         self._is_wished = True
 
-    def lost(self, worker: int) -> None:
-        """A worker is gone. If it had tasks, nobody can go on."""
-        assignment = self._lifecycle.assignment
-        if assignment is not None and worker in assignment.workers():
+    def lost(self, member: Member, *, died: bool = False) -> None:
+        """A worker is gone, or what was sent to it is. If it had tasks, nobody can go on."""
+        if died:
+            self._suspect(member)
+        else:
+            self.suspicions.forget(member.worker)
+        if self._lifecycle.has_tasks(member.worker):
             self._is_needed = True
+
+    def _suspect(self, member: Member) -> None:
+        if member.death_counted:
+            return
+        member.death_counted = True
+        component = self.suspicions.died(member.worker)
+        if component is not None:
+            self._notices.add(f"a tuple for {component!r} kills its workers, and is given up")
+
+    def leave_out(self, member: Member, *, died: bool) -> bool:
+        """A member is out of reach. If it has tasks, everything goes on without it, on those who are there, if any."""
+        if not self._lifecycle.has_tasks(member.worker) or not self._usable():
+            return False
+        if died:
+            self._suspect(member)
+        self._notices.add(f"everything goes on without {member.place}")
+        member.stage = "admitted"  # what it still has to say of its tasks does not count
+        self._is_needed = True
+        return True
 
     # ---- epochs
 
@@ -96,6 +120,7 @@ class Rewinds:
     def committed(self, epoch: int) -> None:
         """An epoch is in the checkpoint."""
         if self.checkpointing.was_committed(epoch):
+            self.suspicions.committed()
             for member in self._assigned():
                 self._lifecycle.send(member, Committed(epoch=epoch))
             if self._is_wished:
@@ -125,8 +150,6 @@ class Rewinds:
         self._under_way = True
         self.count += 1
         self.checkpointing.give_up()
-        for seat in self._membership.seats.values():
-            seat.ended = False
         epoch = self.checkpointing.committed
         self._notices.add(f"everything is set back to {f'epoch {epoch}' if epoch else 'the beginning'}")
         self._lifecycle.assign(self._usable(), now_s)
@@ -150,7 +173,5 @@ class Rewinds:
     def _all_ended(self) -> bool:
         assignment = self._lifecycle.assignment
         assert assignment is not None
-        seats = self._membership.seats
-        return self._lifecycle.phase in (Phase.RUNNING, Phase.DRAINING) and all(
-            worker in seats and seats[worker].ended for worker in assignment.workers()
-        )
+        ended = {member.worker for member in self._assigned() if member.stage == "ended"}
+        return self._lifecycle.phase in (Phase.RUNNING, Phase.DRAINING) and ended == {*assignment.workers()}

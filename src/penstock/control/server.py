@@ -25,6 +25,7 @@ from penstock.control.codec import decode_to_controller, encode
 from penstock.control.controller import Controller
 from penstock.control.events import (
     Arrived,
+    Deserted,
     EpochCommitted,
     EpochNotCommitted,
     Event,
@@ -38,7 +39,7 @@ from penstock.control.host import Host
 from penstock.control.instructions import CommitEpoch, Fail, Finish, Instruction, SendTo, StartWorker, StopWorker
 from penstock.control.keys import RunKeys
 from penstock.control.numbering import Numbering
-from penstock.control.protocol import Answer, Question
+from penstock.control.protocol import Answer, Ping, Question
 from penstock.control.questions import Asker
 from penstock.control.wire import bound_router, endpoint_of
 from penstock.errors import ProtocolError, RunError
@@ -89,6 +90,7 @@ class ControlServer(Asker):
         self._keeper: CheckpointKeeper | None = None
         self._thread: threading.Thread | None = None
         self._numberings: OrderedDict[bytes, Numbering] = OrderedDict()
+        self._deserted: list[bytes] = []
         self._posted: SimpleQueue[Event] = SimpleQueue()
         self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._bell_lock = threading.Lock()
@@ -194,6 +196,9 @@ class ControlServer(Asker):
             if now_s >= tick_at_s:
                 tick_at_s = now_s + _TICK_EVERY_S
                 self._handle(Tick(), now_s)
+                deserted, self._deserted = self._deserted, []
+                for connection in deserted:
+                    self._handle(Deserted(connection=connection), now_s)
 
     def _answer_at_gate(self) -> None:
         for _ in range(_MOST_AT_ONCE):
@@ -267,6 +272,8 @@ class ControlServer(Asker):
             # It is gone, or does not keep up; or workers have reported counts whose sum is too large to be true, and to
             # be sent. If it lives, it will miss this number, and leave.
             log.debug("%s did not reach %s: %s", type(message).__name__, connection.hex(), error)
+            if isinstance(message, Ping) and isinstance(error, zmq.ZMQError) and error.errno == zmq.EHOSTUNREACH:
+                self._deserted.append(connection)
 
     def _ask_host(self, instruction: StartWorker | StopWorker) -> None:
         assert self._host is not None

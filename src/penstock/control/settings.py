@@ -34,6 +34,8 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     """The topology, as the checkpoint remembers it."""
     start: Manifest | None = None
     """The epoch that the run goes on from."""
+    claim: int = 0
+    """The number under which the run has the checkpoint: greater than that of any run before it."""
     penstock_version: str = __version__
     """Workers must have the same."""
     python_version: str = platform.python_version()
@@ -55,10 +57,16 @@ class ControlSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     """How long to wait for the next worker, counted from when the last one came."""
     ready_timeout_s: float = 300.0
     """How long a worker may take to open its tasks."""
-    detection_s: float = 3.0
-    """How long a worker may be silent until it is taken for lost. It is welcome if it speaks again."""
-    restart_after_s: float = 10.0
-    """How long a lost worker may take to come back, restarted by Spark, until its job is ended and started anew."""
+    detection_s: float = 1.0
+    """How long a worker's process may be out of reach until that is noticed. It is welcome if it answers again."""
+    rewind_after_s: float = 0.5
+    """Exactly once: how much longer, until everything goes on without it. Twice as long for one that has come back."""
+    restart_after_s: float = 5.0
+    """How much longer than `detection_s`, until it is fenced off, its job is ended, and started anew."""
+    slow_call_s: float = 5.0
+    """How long a call of user code may take until a notice names it."""
+    max_call_s: float = 60.0
+    """How long a call of user code may take until its worker is taken for hung, fenced off, and started anew."""
     rejoin_timeout_s: float = 180.0
     """How long a worker may be missing until the run fails."""
     max_restarts: int = 10

@@ -15,7 +15,7 @@ from penstock.control.keys import RunKeys
 from penstock.transport.gate import Gate
 from penstock.transport.links import LinkKeys
 
-__all__ = ["address_towards", "bound_router", "connected_dealer", "endpoint_of"]
+__all__ = ["address_towards", "bound_router", "connected_dealer", "endpoint_of", "new_name"]
 
 # Messages that wait in ZeroMQ for one peer. Beyond it, a sender keeps them or, if it is the router, drops them.
 _HIGH_WATER = 1000
@@ -47,18 +47,28 @@ def bound_router(
 
 
 def connected_dealer(
-    context: zmq.Context[zmq.Socket[bytes]], *, endpoint: str, server_public: bytes, keys: LinkKeys
+    context: zmq.Context[zmq.Socket[bytes]],
+    *,
+    endpoint: str,
+    server_public: bytes,
+    keys: LinkKeys,
+    name: bytes | None = None,
 ) -> zmq.Socket[bytes]:
     """A worker's or the command line's socket. It connects, and reconnects, by itself, under one name."""
     socket = context.socket(zmq.DEALER)
     socket.curve_serverkey = server_public
     socket.curve_publickey, socket.curve_secretkey = keys.public, keys.secret
-    socket.routing_id = secrets.token_bytes(16).replace(b"\0", b"\1")  # a name that begins with 0 is ZeroMQ's own
+    socket.routing_id = name or new_name()
     socket.reconnect_ivl, socket.reconnect_ivl_max = _RECONNECT_MS, _RECONNECT_AT_MOST_MS
     _bound(socket)
     socket.ipv6 = "[" in endpoint
     socket.connect(endpoint)
     return socket
+
+
+def new_name() -> bytes:
+    """A name for a connection that no other has."""
+    return secrets.token_bytes(16).replace(b"\0", b"\1")  # one that begins with 0 is ZeroMQ's own
 
 
 def endpoint_of(host: str, port: int) -> str:

@@ -30,6 +30,8 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
     store: CheckpointStore
     shape: SavedShape
     start: Manifest | None
+    claim: int
+    """Greater than that of any run that had it before."""
 
 
 def delivery_of(delivery: Delivery | None, checkpoint: str | os.PathLike[str] | None) -> Delivery:
@@ -68,7 +70,7 @@ def claimed_checkpoint(topology: Topology, url: str | os.PathLike[str], *, run: 
     """
     store = CheckpointStore.open(url)
     store.probe()
-    store.claim(run)
+    claim = store.claim(run)
     try:
         shape, latest = saved_shape(topology), store.latest()
         if latest is not None:
@@ -77,7 +79,7 @@ def claimed_checkpoint(topology: Topology, url: str | os.PathLike[str], *, run: 
     except BaseException:
         store.release(run)
         raise
-    return Checkpoint(store=store, shape=shape, start=latest)
+    return Checkpoint(store=store, shape=shape, start=latest, claim=claim)
 
 
 def _require_resumable(latest: Manifest, shape: SavedShape, url: str | os.PathLike[str]) -> None:

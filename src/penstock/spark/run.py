@@ -141,7 +141,9 @@ def start(
         resources.enter_context(held_slots(session, run=plan.run, count=granted))
         saved = None if checkpoint is None else claimed_checkpoint(topology, checkpoint, run=plan.run)
         if saved is not None:
-            plan = msgspec.structs.replace(plan, checkpoint_url=saved.store.url, shape=saved.shape, start=saved.start)
+            plan = msgspec.structs.replace(
+                plan, checkpoint_url=saved.store.url, shape=saved.shape, start=saved.start, claim=saved.claim
+            )
         try:
             begun = Run(
                 topology,

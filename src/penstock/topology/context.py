@@ -31,6 +31,10 @@ class TaskContext(msgspec.Struct, frozen=True, kw_only=True):
     """The number of the task among all tasks of the topology."""
     worker: int = 0
     """The number of the worker that runs it."""
+    attempt: int = 0
+    """With ``delivery="exactly_once"`` it grows each time that tasks are set back to a checkpoint, and from run to run.
+    A process that was given up may be at it for a while: what has a smaller number than one's own is of the past, and
+    what has a greater one is none of one's business."""
     now_ns: Callable[[], int] = time.time_ns
     """The time, in nanoseconds since the epoch. Ask this, not ``time``, and tests can turn the clock."""
 

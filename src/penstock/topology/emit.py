@@ -35,7 +35,7 @@ DEFAULT_STREAM = "default"
 
 
 DEAD_LETTERS = "dead_letters"
-"""The name of the stream of a spout's tuples that failed each time they were tried."""
+"""The name of the stream of a component's tuples that were given up."""
 
 DEAD_LETTER_FIELDS = ("values", "bolt", "reason", "tries")
 

@@ -110,10 +110,13 @@ class Component(Stream):
         return Stream(self._topology, self._component, name)
 
     def dead_letters(self) -> Stream:
-        """Of a spout: its tuples that failed each time they were tried.
+        """Tuples that were given up.
 
-        Their fields are ``values`` (what the spout had emitted), ``bolt`` (where the last try failed, if known),
-        ``reason`` and ``tries``. Without a subscriber they are counted and reported only.
+        Of a spout, at least once: its tuples that failed each time they were tried. Of a bolt, exactly once: tuples it
+        was given that killed its worker each time.
+
+        Their fields are ``values`` (of the tuple), ``bolt`` (where the last try failed, if known), ``reason`` and
+        ``tries``. Without a subscriber they are counted and reported only.
         """
         self._topology.declare_dead_letters(self._component)
         return Stream(self._topology, self._component, DEAD_LETTERS)

@@ -107,13 +107,10 @@ class Topology:
         return self._add(declared)
 
     def declare_dead_letters(self, component: str) -> None:
-        """Gives a spout a stream of dead letters. See `Component.dead_letters`, which does this."""
+        """Gives a component a stream of dead letters. See `Component.dead_letters`, which does this."""
         for declared in self._declarations:
             if declared.spec.name == component:
-                if declared.spec.kind == "spout":
-                    declared.spec.streams[DEAD_LETTERS] = DEAD_LETTER_FIELDS
-                else:
-                    declared.notes.append("dead_letters(): wanted a spout, because a spout's tuples are tried again")
+                declared.spec.streams[DEAD_LETTERS] = DEAD_LETTER_FIELDS
 
     def check(self, *, shipped: bool = True) -> None:
         """Raises TopologyError if it cannot run as it is, and lists everything that is wrong with it.

@@ -15,8 +15,10 @@ from penstock.topology.transactional import TransactionalSink
 from penstock.worker.alignment import Alignment
 from penstock.worker.arrival import Arrival, Marker
 from penstock.worker.arrival_queue import ArrivalQueue
+from penstock.worker.care import Care, Notes
+from penstock.worker.careful_runner import CarefulRunner
 from penstock.worker.runner_choice import runner_for
-from penstock.worker.runners import InputEdge, RecordRunner
+from penstock.worker.runners import InputEdge, RecordRunner, Runner
 from penstock.worker.sink_runner import TrackedSinkRunner
 from penstock.worker.tasks import RunningTask
 from penstock.worker.tracked_runners import TrackedBatchRunner
@@ -53,7 +55,7 @@ class BoltTask(RunningTask):
         self._save = save  # None: markers are passed on, and nothing waits for them
         self.hops = {edge: Histogram() for edge in inputs}
         self.latency = Histogram()
-        self._runner = runner_for(self, inputs)
+        self._runner: Runner = runner_for(self, inputs)
         self._most_at_once = 16
         """How many tuples of an arrival are done before others have their turn, by how long they took lately."""
 
@@ -168,6 +170,15 @@ class BoltTask(RunningTask):
         """From now on, tells which keys' state may change."""
         if isinstance(self._runner, RecordRunner):
             self._runner.touch = touch
+
+    def be_careful(self, care: Care, notes: Notes) -> None:
+        """A worker has died, perhaps of a tuple: from now on, it is noted what is worked on. After `watch_keys`."""
+        self._runner = CarefulRunner(self, self._runner, care, notes)
+
+    def be_carefree(self) -> None:
+        """No tuple has to be feared any more."""
+        if isinstance(self._runner, CarefulRunner):
+            self._runner = self._runner.runner
 
     @property
     def queued_tuples(self) -> int:

@@ -62,6 +62,7 @@ class Deployment:
         store: PartStore | None = None,
         restore: Sequence[TaskRestore] = (),
         epoch: int = 0,
+        claim: int = 0,
         saves_beside: bool = True,
         seed: int | None = None,
     ) -> None:
@@ -74,6 +75,7 @@ class Deployment:
         self._resume = resume or {}
         self._restore = {one.task: one for one in restore}
         self._epoch = epoch
+        self._attempt = claim << 32 | assignment.number
         self._checkpoints: Checkpoints | None = None
         if self._settings.delivery == "exactly_once":
             assert store is not None, "exactly once needs a place for checkpoints"
@@ -188,6 +190,7 @@ class Deployment:
             count=len(self._tasks_of[task.component]),
             task_id=task.id,
             worker=self._worker,
+            attempt=self._attempt,
             now_ns=self._clock.now_ns,
         )
 

@@ -18,9 +18,10 @@ from penstock.worker.acks import Acks
 from penstock.worker.arrival import LOCAL, Arrival, Marker
 from penstock.worker.batches import batch_from_payload
 from penstock.worker.bolt_task import BoltTask
+from penstock.worker.care import Care, Notes
 from penstock.worker.carriers import Carrier, FrameWay
 from penstock.worker.checkpoints import Checkpoints, NotSaved, Saved
-from penstock.worker.clock import Clock
+from penstock.worker.clock import Clock, steady_ns_of
 from penstock.worker.early_frames import EarlyFrame
 from penstock.worker.settings import WorkerSettings
 from penstock.worker.spout_task import SpoutTask
@@ -76,7 +77,7 @@ class Worker:
         self._credit_due: dict[int, list[tuple[Channel, int]]] = {}
         self._decoders = decoders
         self._settings = settings
-        self._clock = clock
+        self._steady_ns = steady_ns_of(clock)
         self._assignment = assignment
         self._acks = acks  # None where trees are not tracked
         self._checkpoints = checkpoints  # None where nothing is saved
@@ -92,12 +93,13 @@ class Worker:
         self.unreadable = 0
         """Frames that were none."""
         self.begun = False
+        self._careful_epochs = 0
         self._ticks: list[tuple[int, int, BoltTask]] = []
 
     def begin(self) -> None:
         """Lets the spouts go, and the ticks."""
         self.begun = True
-        now_ns = self._clock.now_ns()
+        now_ns = self._steady_ns()
         self._ticks = [(now_ns + bolt.tick_every_ns, bolt.task, bolt) for bolt in self.bolts if bolt.tick_every_ns]
         heapq.heapify(self._ticks)
 
@@ -114,6 +116,17 @@ class Worker:
         """An epoch is in the checkpoint."""
         if self._checkpoints is not None:
             self._checkpoints.committed(epoch)
+        if self._careful_epochs:
+            self._careful_epochs -= 1
+            if not self._careful_epochs:
+                for bolt in self.bolts:
+                    bolt.be_carefree()
+
+    def be_careful(self, care: Care, notes: Notes) -> None:
+        """A worker has died: for some epochs, it is noted which tuples are worked on."""
+        self._careful_epochs = care.epochs
+        for bolt in self.bolts:
+            bolt.be_careful(care, notes)
 
     def rows_kept(self, task: int, arrivals: int) -> None:
         """The driver has the rows that a sink has collected of so many arrivals."""
@@ -135,7 +148,7 @@ class Worker:
         work = self._take(self._inbox.read_many(READ_AT_MOST, 0))
         exhausted = self._credit.exhausted | self._full_locally if self._full_locally else self._credit.exhausted
         settings = self._settings
-        if self._ticks and self._ticks[0][0] <= self._clock.now_ns():
+        if self._ticks and self._ticks[0][0] <= self._steady_ns():
             self._note_due_ticks()
         if self.begun:
             for spout in self.spouts:
@@ -164,12 +177,12 @@ class Worker:
         if any(carrier.waiting_frames for carrier in self._carriers.values()):
             most_s = min(most_s, 0.0005)
         if self._ticks:
-            most_s = max(0.0, min(most_s, (self._ticks[0][0] - self._clock.now_ns()) / 1e9))
+            most_s = max(0.0, min(most_s, (self._ticks[0][0] - self._steady_ns()) / 1e9))
         self._take(self._inbox.read_many(READ_AT_MOST, most_s))
 
     @property
     def next_tick_ns(self) -> int | None:
-        """When the next tick is due; None if there is none."""
+        """When the next tick is due, by the steady time of its clock; None if there is none."""
         return self._ticks[0][0] if self._ticks else None
 
     @property
@@ -358,7 +371,7 @@ class Worker:
 
     def _note_due_ticks(self) -> None:
         """A tick waits for its bolt's turn, like everything else that may emit. What was missed is not made up for."""
-        now_ns = self._clock.now_ns()
+        now_ns = self._steady_ns()
         while self._ticks and self._ticks[0][0] <= now_ns:
             due_ns, task, bolt = heapq.heappop(self._ticks)
             if not bolt.ended:

@@ -1,0 +1,62 @@
+"""What the command line and the handle ask the controller, and the answers. Part of the protocol."""
+
+from __future__ import annotations
+
+from penstock.control.message import Message
+from penstock.control.metrics import RunMetrics
+from penstock.control.status import RunStatus
+
+__all__ = [
+    "Answer",
+    "AskDrain",
+    "AskMetrics",
+    "AskStatus",
+    "AskStop",
+    "Done",
+    "MetricsAnswer",
+    "NotNow",
+    "Question",
+    "StatusAnswer",
+]
+
+
+class AskStatus(Message, frozen=True, kw_only=True):
+    """Who takes part and how far the run is."""
+
+
+class AskMetrics(Message, frozen=True, kw_only=True):
+    """All counts."""
+
+
+class AskDrain(Message, frozen=True, kw_only=True):
+    """End in good order: spouts stop, the rest is finished."""
+
+
+class AskStop(Message, frozen=True, kw_only=True):
+    """End now."""
+
+
+class StatusAnswer(Message, frozen=True, kw_only=True):
+    """The answer to AskStatus."""
+
+    status: RunStatus
+
+
+class MetricsAnswer(Message, frozen=True, kw_only=True):
+    """The answer to AskMetrics."""
+
+    metrics: RunMetrics
+
+
+class Done(Message, frozen=True, kw_only=True):
+    """It is being done."""
+
+
+class NotNow(Message, frozen=True, kw_only=True):
+    """It cannot be done, and why."""
+
+    reason: str
+
+
+Question = AskStatus | AskMetrics | AskDrain | AskStop
+Answer = StatusAnswer | MetricsAnswer | Done | NotNow

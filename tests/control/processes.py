@@ -1,0 +1,181 @@
+"""A run on real worker processes, without Spark: a host that starts them, and starts those anew that die."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from penstock.control.agent import run_worker
+from penstock.control.checkpoint_keeper import CheckpointKeeper
+from penstock.control.controller import Controller
+from penstock.control.events import HostEnded
+from penstock.control.keys import RunKeys
+from penstock.control.server import ControlServer
+from penstock.control.settings import RunPlan
+from penstock.control.status import RunStatus
+from penstock.control.ticket import Ticket
+from penstock.plan.edges import edges_of
+from penstock.plan.schedulers.even import EvenScheduler
+from penstock.plan.shape import shape_of
+from penstock.plan.tasks import tasks_of
+from penstock.spark.guarantee import claimed_checkpoint
+from penstock.spark.settings import RunSettings
+from penstock.spark.summary import Summary
+from penstock.topology.shipping import to_bytes
+from penstock.topology.topology import Topology
+from tests.ring.patience import wait_until
+
+
+class ProcessHost:
+    """Starts a worker as a process, and again if it dies; a `penstock.control.host.Host`."""
+
+    def __init__(self, server: ControlServer, ticket: Any) -> None:
+        self._server = server
+        self._ticket = ticket
+        self._lock = threading.Lock()
+        self._jobs: dict[tuple[int, int], subprocess.Popen[bytes] | None] = {}
+        self._ending: set[tuple[int, int]] = set()
+        self._closed = False
+        self._threads: list[threading.Thread] = []
+
+    def start_worker(self, worker: int, launch: int) -> None:
+        with self._lock:
+            if self._closed:  # the run goes on without us, and would start those anew that we end
+                return
+            self._jobs[worker, launch] = None
+            thread = threading.Thread(target=self._keep, args=(worker, launch), name=f"worker-{worker}-{launch}")
+            self._threads.append(thread)
+            thread.start()
+
+    def _keep(self, worker: int, launch: int) -> None:
+        code = -1
+        for attempt in range(1000):
+            with self._lock:
+                if (worker, launch) in self._ending:
+                    break
+                process = self._jobs[worker, launch] = subprocess.Popen(
+                    [sys.executable, "-m", "tests.control.processes"], stdin=subprocess.PIPE
+                )
+            with contextlib.suppress(BrokenPipeError):
+                process.communicate(msgspec.msgpack.encode(self._ticket(worker, launch, attempt)))
+            code = process.wait()
+            if code == 0:
+                break
+        self._server.post(HostEnded(worker=worker, launch=launch, error=f"exit code {code}"))
+
+    def stop_worker(self, worker: int, launch: int) -> None:
+        with self._lock:
+            self._ending.add((worker, launch))
+            process = self._jobs[worker, launch]
+            if process is not None:
+                process.kill()
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+        for worker, launch in list(self._jobs):
+            self.stop_worker(worker, launch)
+        for thread in self._threads:
+            thread.join()
+
+
+class ProcessRun:
+    """A run: who takes part, and what came of it."""
+
+    def __init__(self, topology: Topology, server: ControlServer) -> None:
+        self._topology = topology
+        self.server = server
+
+    def status(self) -> RunStatus:
+        return self.server.status()
+
+    def pid(self, worker: int) -> int:
+        pid = self.status().workers[worker].pid
+        assert pid is not None
+        return pid
+
+    def await_notice(self, *texts: str) -> str:
+        """Waits until a notice has all of these texts, and returns it."""
+
+        def found() -> list[str]:
+            return [notice for notice in self.status().notices if all(text in notice for text in texts)]
+
+        wait_until(found, f"a notice with {texts}")
+        return found()[0]
+
+    def await_tuples(self, component: str, count: int = 1) -> None:
+        """Waits until a component has processed so many more tuples."""
+        before = self._processed(component)
+        wait_until(lambda: self._processed(component) >= before + count, f"{component} processes {count} more tuples")
+
+    def _processed(self, component: str) -> int:
+        return sum(one.processed for one in self.server.metrics().components if one.name == component)
+
+    def summary(self, timeout_s: float = 60.0) -> Summary:
+        end = self.server.wait(timeout_s)
+        assert end is not None, f"not over after {timeout_s:g} s: {self.status()}"
+        error = getattr(end, "error", None)
+        if error is not None:
+            raise error
+        return Summary(self._topology, end.summary)
+
+
+@contextmanager
+def processes(
+    topology: Topology, *, workers: int, checkpoint: Path | None = None, **given: Any
+) -> Iterator[ProcessRun]:
+    """Runs a topology, exactly once if there is a checkpoint, and at least once if not."""
+    given["delivery"] = "at_least_once" if checkpoint is None else "exactly_once"
+    settings = RunSettings.of(workers=workers, min_workers=None, given=given)
+    shape = shape_of(topology)
+    plan = RunPlan(
+        run=secrets.token_hex(4),
+        topology=topology.name,
+        tasks=tasks_of(shape),
+        edges=edges_of(shape),
+        blob=to_bytes(topology),
+        scheduler=EvenScheduler(),
+    )
+    keys = RunKeys.make()
+    with contextlib.ExitStack() as stack:
+        saved = None if checkpoint is None else claimed_checkpoint(topology, checkpoint, run=plan.run)
+        if saved is not None:
+            plan = msgspec.structs.replace(plan, checkpoint_url=saved.store.url, shape=saved.shape, start=saved.start)
+        server = stack.enter_context(ControlServer(Controller(plan, settings.control), keys=keys))
+
+        def ticket(worker: int, launch: int, attempt: int) -> Ticket:
+            return Ticket(
+                run=plan.run,
+                worker=worker,
+                launch=launch,
+                attempt=attempt,
+                endpoint=server.endpoint,
+                server_public=keys.server.public,
+                keys=keys.client,
+                settings=settings.worker,
+                node="here",
+            )
+
+        keeper = None
+        if saved is not None:
+            keeper = CheckpointKeeper(saved.store, run=plan.run, post=server.post)
+            stack.callback(keeper.close)
+        host = ProcessHost(server, ticket)
+        stack.callback(host.close)
+        server.launch(host, keeper)
+        yield ProcessRun(topology, server)
+
+
+if __name__ == "__main__":
+    outcome = run_worker(msgspec.msgpack.decode(sys.stdin.buffer.read(), type=Ticket))
+    if outcome.text:
+        sys.stderr.write(f"{outcome.text}\n")

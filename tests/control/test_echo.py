@@ -1,0 +1,95 @@
+"""The connections beside a worker's own: its echo, and what says which call it is in."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from penstock.control.echo import Echo
+from penstock.control.protocol import Deploy, Ready, Trying
+from penstock.control.slow_calls import SlowCalls, call_of
+from penstock.control.ticket import Ticket
+from penstock.transport.links import LinkKeys
+from tests.control.stage import register
+from tests.control.troupe import Played, Troupe, troupe, worker
+from tests.ring.patience import wait_until
+
+
+def ticket_of(run: Troupe, keys: LinkKeys | None = None) -> Ticket:
+    return Ticket(
+        run="run-1",
+        worker=0,
+        launch=1,
+        endpoint=run.server.endpoint,
+        server_public=run.keys.server.public,
+        keys=keys or run.keys.client,
+    )
+
+
+@pytest.fixture
+def run() -> Iterator[Troupe]:
+    with troupe(detection_s=0.8, restart_after_s=1000.0) as made:
+        yield made
+
+
+def begun(played: Played) -> None:
+    played.client.send(register(0))
+    told = played.hears(Deploy)
+    played.client.send(Ready(assignment=told.assignment.number))
+    assert played.client.flush()
+
+
+def has_notice(run: Troupe, text: str) -> bool:
+    return any(text in notice for notice in run.server.status().notices)
+
+
+def test_a_worker_that_says_nothing_is_reached_by_its_echo_and_only_by_it(run: Troupe) -> None:
+    with worker(run) as played:
+        with Echo(ticket_of(run), played.client.name):
+            begun(played)
+            wait_until(lambda: run.server.status().run_s > 2.0, "longer than it takes to be taken for silent")
+            assert not has_notice(run, "is silent")
+        wait_until(lambda: has_notice(run, "is silent"), "without its echo it is out of reach")
+
+
+def test_nobody_reaches_the_run_with_another_key(run: Troupe) -> None:
+    with worker(run) as played, Echo(ticket_of(run, LinkKeys.make()), played.client.name):
+        begun(played)
+        wait_until(lambda: has_notice(run, "is silent"), "an echo with another key is none")
+
+
+def test_an_echo_that_nobody_ever_called_ends(run: Troupe) -> None:
+    run.server.close()
+    with Echo(ticket_of(run), b"somebody"):
+        assert any(thread.name == "penstock-echo" for thread in threading.enumerate())
+    assert not any(thread.name == "penstock-echo" for thread in threading.enumerate())
+
+
+def test_what_turns_is_not_told_of_and_what_is_no_task_is_not_either(run: Troupe) -> None:
+    looked = threading.Semaphore(0)
+
+    def turns() -> int:
+        looked.release()
+        return 1  # it never turns
+
+    with SlowCalls(ticket_of(run), b"somebody", turns, look_every_s=0.01):
+        for _ in range(5):
+            assert looked.acquire(timeout=20)
+    assert call_of(None) is None
+    assert run.server.status().notices == ()
+
+
+def test_a_note_is_there_before_the_call_and_what_else_was_said_is_not_lost(run: Troupe) -> None:
+    with worker(run) as played:
+        played.client.send(register(0))
+        played.client.confirm(Trying(task=1, tuples=(1,), alone=True))
+        played.hears(Deploy)
+        assert played.client.driver_gone is None
+
+
+def test_a_note_that_nobody_takes_is_not_waited_for_for_ever(run: Troupe) -> None:
+    with worker(run, driver_silence_s=0.05) as played:
+        run.server.close()
+        played.client.confirm(Trying(task=1, tuples=(1,), alone=True))

@@ -1,0 +1,231 @@
+"""Real worker processes that are stopped, that hang, and that are killed by what they are given."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from penstock.connectors.collect import Collect
+from penstock.topology.bolts import BatchBolt, KeyedBolt
+from penstock.topology.spouts import Spout
+from penstock.topology.topology import Topology
+from penstock.topology.tuples import Tuple
+from tests.control.processes import processes
+from tests.ring.patience import wait_until
+
+EPOCH_S = 0.2
+KEYS = 7
+
+
+class Numbers(Spout):
+    """Counts, not too fast."""
+
+    fields = ("n",)
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.next_number = 0
+
+    def next(self) -> Any:
+        if self.next_number >= self.count:
+            raise StopIteration
+        time.sleep(0.001)
+        first, self.next_number = self.next_number, min(self.count, self.next_number + 10)
+        return [(number,) for number in range(first, self.next_number)]
+
+    def position(self) -> int:
+        return self.next_number
+
+    def seek(self, position: int) -> None:
+        self.next_number = position
+
+
+class Numbered(KeyedBolt):
+    """Numbers the tuples of each key."""
+
+    fields = ("key", "number")
+
+    def process(self, key: Any, tup: Tuple) -> Any:  # noqa: ARG002
+        number = self.state[key] = self.state.get(key, 0) + 1
+        return key, number
+
+
+def counted(count: int, pass_on: Any = lambda tup: tup) -> Topology:
+    topo = Topology("counted")
+    numbers = topo.spout("numbers", Numbers(count))
+    passed = topo.bolt("pass", pass_on, numbers.shuffle(), tasks=3, fields=("n",))
+    keyed = topo.bolt("key", lambda tup: (tup.n % KEYS,), passed.shuffle(), tasks=2, fields=("key",))
+    topo.bolt("rows", Collect(), topo.bolt("number", Numbered(), keyed.by("key"), tasks=2).shuffle())
+    topo.bolt("seen", Collect(), passed.shuffle())
+    topo.bolt("letters", Collect(), passed.dead_letters().shuffle())
+    return topo
+
+
+def assert_exact(summary: Any, numbers: list[int]) -> None:
+    counts = Counter(n % KEYS for n in numbers)
+    rows = sorted((key, number) for key, most in counts.items() for number in range(1, most + 1))
+    assert sorted(row.n for row in summary.collected("seen")) == numbers
+    assert sorted(tuple(row) for row in summary.collected("rows")) == rows
+
+
+# ---- stopped
+
+
+def test_exactly_once_goes_on_without_a_stopped_worker_which_is_welcome_when_it_wakes_up(tmp_path: Path) -> None:
+    count = 40_000
+    with processes(
+        counted(count), workers=3, checkpoint=tmp_path / "checkpoint", epoch_every_s=EPOCH_S, restart_after_s=600.0
+    ) as run:
+        run.await_tuples("seen")
+        victim = run.pid(1)
+        os.kill(victim, signal.SIGSTOP)
+        try:
+            run.await_notice("worker 1", f"pid {victim}", "is silent")
+            run.await_notice("everything goes on without worker 1")
+            run.await_tuples("seen", 100)
+        finally:
+            os.kill(victim, signal.SIGCONT)
+        run.await_notice(f"pid {victim}", "can be reached again")
+        wait_until(lambda: run.status().workers[1].state == "begun", "it has tasks again")
+        assert run.pid(1) == victim
+        summary = run.summary()
+    assert_exact(summary, [*range(count)])
+    assert summary.status.restarts == 0
+
+
+@pytest.mark.parametrize("exactly_once", [True, False])
+def test_a_worker_that_stays_stopped_is_replaced(tmp_path: Path, exactly_once: bool) -> None:
+    count = 15_000
+    checkpoint = tmp_path / "checkpoint" if exactly_once else None
+    with processes(counted(count), workers=3, checkpoint=checkpoint, epoch_every_s=EPOCH_S, restart_after_s=1.0) as run:
+        run.await_tuples("seen")
+        victim = run.pid(1)
+        os.kill(victim, signal.SIGSTOP)
+        run.await_notice("worker 1", f"pid {victim}", "is lost: silent for")
+        wait_until(lambda: run.status().workers[1].generation == 2, "another process is in its place")
+        summary = run.summary()
+    if exactly_once:
+        assert_exact(summary, [*range(count)])
+    else:
+        assert {row.n for row in summary.collected("seen")} == {*range(count)}
+
+
+# ---- in a call
+
+
+def test_a_slow_call_is_named_and_waited_for(tmp_path: Path) -> None:
+    def pass_slowly(tup: Tuple) -> Any:
+        if tup.n == 500:
+            time.sleep(4.0)
+        return (tup.n,)
+
+    with processes(
+        counted(1000, pass_slowly), workers=2, checkpoint=tmp_path / "checkpoint", restart_after_s=1.0, slow_call_s=2.5
+    ) as run:
+        notice = run.await_notice("has been in a call of 'pass'")
+        summary = run.summary()
+    assert "pass_slowly (test_processes.py:" in notice
+    assert_exact(summary, [*range(1000)])
+    assert summary.status.restarts == 0
+    assert not [text for text in summary.status.notices if "silent" in text]
+
+
+def test_a_call_that_lets_no_python_run_beside_it_is_waited_for_too(tmp_path: Path) -> None:
+    def pass_selfishly(tup: Tuple) -> Any:
+        if tup.n == 500:
+            began_s = time.monotonic()
+            size = 10**7
+            while time.monotonic() < began_s + 2.5:
+                size = 2 * size if time.monotonic() < began_s + 0.5 else size
+                sum(range(size))  # holds Python's lock for all its time
+        return (tup.n,)
+
+    with processes(
+        counted(1000, pass_selfishly), workers=2, checkpoint=tmp_path / "checkpoint", restart_after_s=0.5
+    ) as run:
+        summary = run.summary()
+    assert_exact(summary, [*range(1000)])
+    assert not [text for text in summary.status.notices if "silent" in text]
+
+
+# ---- poison
+
+
+def passing_on(die: Any) -> Any:
+    class PassBatches(BatchBolt):
+        fields = ("n",)
+
+        def process_batch(self, batch: Any) -> Any:
+            if 4_321 in batch["n"].to_pylist():
+                die()
+            return batch
+
+    def pass_tuples(tup: Tuple) -> Any:
+        if tup.n == 4_321:
+            die()
+        return (tup.n,)
+
+    return {"tuples": pass_tuples, "batches": PassBatches()}
+
+
+def die_by_exit() -> None:
+    os._exit(1)
+
+
+def die_by_signal() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.parametrize(("die", "how", "workers"), [(die_by_exit, "tuples", 3), (die_by_signal, "batches", 1)])
+def test_exactly_once_a_tuple_that_kills_its_worker_is_given_up_and_no_other(
+    tmp_path: Path, die: Any, how: str, workers: int
+) -> None:
+    count = 9_000
+    with processes(
+        counted(count, passing_on(die)[how]), workers=workers, checkpoint=tmp_path / "checkpoint", epoch_every_s=EPOCH_S
+    ) as run:
+        summary = run.summary()
+    assert_exact(summary, [n for n in range(count) if n != 4_321])
+    [letter] = summary.collected("letters")
+    assert (letter.values, letter.bolt, letter.reason) == (
+        [4_321],
+        "pass",
+        "the worker that worked on it died each time",
+    )
+    assert letter.tries >= 4, "once unseen, and three times alone"
+    [failure] = [one for one in summary.metrics.failures if one.component == "pass"]
+    assert "4321" in failure.message
+
+
+def test_exactly_once_a_tuple_on_which_a_worker_hangs_is_given_up_too(tmp_path: Path) -> None:
+    def pass_or_hang(tup: Tuple) -> Any:
+        while tup.n == 700:
+            time.sleep(1.0)
+        return (tup.n,)
+
+    with processes(
+        counted(1000, pass_or_hang), workers=2, checkpoint=tmp_path / "checkpoint", slow_call_s=0.8, max_call_s=1.0
+    ) as run:
+        summary = run.summary()
+    assert_exact(summary, [n for n in range(1000) if n != 700])
+    assert [letter.values for letter in summary.collected("letters")] == [[700]]
+
+
+def test_exactly_once_two_tuples_that_kill_their_workers_are_both_given_up(tmp_path: Path) -> None:
+    def pass_tuples(tup: Tuple) -> Any:
+        if tup.n in (3_000, 3_005):
+            os._exit(1)
+        return (tup.n,)
+
+    with processes(
+        counted(6_000, pass_tuples), workers=3, checkpoint=tmp_path / "checkpoint", epoch_every_s=EPOCH_S
+    ) as run:
+        summary = run.summary()
+    assert_exact(summary, [n for n in range(6_000) if n not in (3_000, 3_005)])
+    assert sorted(letter.values for letter in summary.collected("letters")) == [[3_000], [3_005]]

@@ -1,0 +1,136 @@
+"""Working through arrivals after a worker has died: everything is done as ever, and it is known what is being done."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.connectors.collect import Collect
+from penstock.connectors.lines import Lines
+from penstock.testing import LocalCluster
+from penstock.topology.bolts import BatchBolt
+from penstock.topology.topology import Topology
+from penstock.topology.tuples import Tuple
+from penstock.worker.care import Care, digest_of
+
+NUMBERS = [0, 1, 2, 3, 2, 4, 5, 2, 6, 1]
+
+
+class Notebook:
+    """Remembers what was noted, and what is not survived yet."""
+
+    def __init__(self) -> None:
+        self.tried_alone: list[int] = []
+        self.pieces: list[set[int]] = []
+        self.now: set[int] | None = None
+
+    def trying(self, task: int, tuples: Collection[int], *, alone: bool) -> None:
+        assert self.now is None, "nothing is tried before the last is survived"
+        assert task >= 0
+        self.now = {*tuples}
+        self.pieces.append(self.now)
+        if alone:
+            self.tried_alone += tuples
+
+    def tried(self) -> None:
+        assert self.now is not None
+        self.now = None
+
+
+class PassBatches(BatchBolt):
+    fields = ("n",)
+
+    def process_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        return batch
+
+
+class Pass:
+    """Passes tuples on, each by itself."""
+
+    def __call__(self, tup: Tuple) -> Any:
+        return (tup.n,)
+
+
+def outcome(numbers: Sequence[int], care: Care, *, batches: bool = False) -> tuple[Any, Notebook]:
+    topo = Topology("careful")
+    lines = topo.spout("lines", Lines(numbers, fields=("n",)))
+    if batches:
+        lines = topo.bolt("batch", PassBatches(), lines.shuffle())
+    passed = topo.bolt("pass", PassBatches() if batches else Pass(), lines.shuffle(), fields=("n",))
+    topo.bolt("rows", Collect(), passed.shuffle())
+    topo.bolt("letters", Collect(), passed.dead_letters().shuffle())
+    notes = Notebook()
+    with LocalCluster(topo, delivery="exactly_once") as cluster:
+        (bolt,) = (bolt for bolt in cluster.workers[0].bolts if bolt.component == "pass")
+        bolt.be_careful(care, notes)
+        cluster.run_to_end()
+        return cluster.result(), notes
+
+
+def digests(*numbers: int) -> list[int]:
+    return [digest_of((number,)) for number in numbers]
+
+
+@pytest.mark.parametrize("batches", [False, True])
+@given(
+    numbers=st.lists(st.integers(0, 9), max_size=40),
+    suspects=st.sets(st.integers(0, 9)),
+    given_up=st.sets(st.integers(0, 9)),
+)
+def test_all_is_done_in_order_but_what_was_given_up(
+    batches: bool, numbers: list[int], suspects: set[int], given_up: set[int]
+) -> None:
+    care = Care(
+        epochs=100,
+        suspects={"pass": tuple(digests(*suspects)), "rows": tuple(digests(*range(10)))},
+        given_up={"pass": dict.fromkeys(digests(*given_up), 5)},
+    )
+    result, notes = outcome(numbers, care, batches=batches)
+    assert result.collected("rows") == [(n,) for n in numbers if n not in given_up]
+    assert [letter.values for letter in result.collected("letters")] == [[n] for n in numbers if n in given_up]
+    assert all(letter.tries == 5 and letter.bolt == "pass" for letter in result.collected("letters"))
+    assert {*notes.tried_alone} >= {*digests(*(suspects & {*numbers} - given_up))}
+    noted = [digest for piece in notes.pieces for digest in piece]
+    assert sorted(noted) == sorted(digests(*({*numbers} - given_up))), "each once, the first time"
+
+
+def test_what_was_given_up_is_reported_with_its_values() -> None:
+    care = Care(epochs=10, given_up={"pass": dict.fromkeys(digests(3), 5)})
+    result, _ = outcome(NUMBERS, care)
+    [failure] = result.failures
+    assert (failure.component, failure.count) == ("pass", 1)
+    assert "KilledWorkersError" in failure.kind
+    assert "n=3" in failure.culprit
+
+
+def test_care_ends_with_the_last_of_its_epochs() -> None:
+    topo = Topology("careful")
+    lines = topo.spout("lines", Lines(range(1000), fields=("n",)))
+    topo.bolt("rows", Collect(), topo.bolt("pass", Pass(), lines.shuffle(), fields=("n",)).shuffle())
+    notes = Notebook()
+    with LocalCluster(topo, delivery="exactly_once") as cluster:
+        worker = cluster.workers[0]
+        worker.be_careful(Care(epochs=2), notes)
+        for _ in range(2):
+            cluster.step()
+            before = len(notes.pieces)
+            assert before
+            cluster.begin_epoch()
+            while cluster.checkpoint_under_way:
+                cluster.step()
+        before = len(notes.pieces)
+        cluster.run_to_end()
+        assert len(notes.pieces) == before
+        assert len(cluster.result().collected("rows")) == 1000
+
+
+def test_values_are_known_by_the_same_number_in_every_process() -> None:
+    assert digest_of(("blue", 1, None)) == digest_of(["blue", 1, None]) == 0x74A35DA506AA89C1
+    assert digest_of(("blue",)) != digest_of(("red",))
+    assert digest_of((1,)) != digest_of(("1",))
+    assert digest_of((object,)) == digest_of((object,)), "also what cannot travel"
