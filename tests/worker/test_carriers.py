@@ -34,6 +34,9 @@ class Gate:
         self.passed.append(payload)
         return True
 
+    def peer_is_dead(self) -> bool:
+        return self.peer_is_gone
+
     def close(self) -> None:
         self.closed = True
 
@@ -191,3 +194,18 @@ def test_closing_a_carrier_lets_go_of_the_peer(attached: bool) -> None:
     gate = Gate()
     Carrier(gate if attached else None, credit()).close()
     assert gate.closed == attached
+
+
+def test_a_dead_peer_is_found_though_nothing_is_sent_to_it() -> None:
+    gate = Gate()
+    carrier = Carrier(gate, credit())
+    carrier.send(ROUTE, b"waits", 3)
+    carrier.look_after_peer()
+    assert not carrier.gone
+    gate.peer_is_gone = True
+    carrier.look_after_peer()
+    assert carrier.gone
+    assert (carrier.lost_tuples, carrier.waiting_frames) == (3, 0)
+    carrier.replace(Gate(opening=1))
+    carrier.look_after_peer()
+    assert not carrier.gone

@@ -1,8 +1,10 @@
 """Workers over real rings: the same topologies, through shared memory."""
 
+import signal
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
+from multiprocessing.connection import Connection
 
 import pyarrow as pa
 import pytest
@@ -11,11 +13,13 @@ from penstock.plan.assignment import Assignment
 from penstock.testing import CapturedSink, FedSpout
 from penstock.topology.bolts import BatchBolt
 from penstock.topology.topology import Topology
-from penstock.transport.ring import RingReader, RingSettings, RingWriter
+from penstock.transport.ring import RingReader, RingSettings, RingWriter, Route
 from penstock.worker.carriers import RingWay
 from penstock.worker.deployment import Deployment
 from penstock.worker.settings import WorkerSettings
 from penstock.worker.worker import Worker
+from tests.ring.nursery import Nursery
+from tests.ring.patience import wait_until
 
 
 @contextmanager
@@ -123,3 +127,19 @@ def test_two_workers_that_are_full_towards_each_other_over_rings(window_bytes: i
         run_to_end(workers)
 
     assert sink.values == numbers
+
+
+def have_an_inbox(channel: Connection) -> None:
+    with RingReader.create(RingSettings(capacity_bytes=1 << 16)) as reader:
+        channel.send(reader.address)
+        channel.recv()
+
+
+def test_a_peer_that_is_killed_is_known_to_be_dead_though_its_ring_takes_more(nursery: Nursery) -> None:
+    peer = nursery.fork(have_an_inbox)
+    with closing(RingWay(RingWriter.attach(peer.receive()))) as way:
+        assert not way.peer_is_dead()
+        peer.send_signal(signal.SIGKILL)
+        wait_until(way.peer_is_dead, "the kernel says so")
+        assert way.try_send(Route(), b"nobody will read it")
+    assert peer.wait() == -signal.SIGKILL

@@ -76,6 +76,7 @@ log = logging.getLogger(__name__)
 
 REPORT_EVERY_NS = 500_000_000
 LOOK_AT_CONTROL_EVERY_NS = 1_000_000
+LOOK_AT_PEERS_EVERY_NS = 50_000_000
 IDLE_AT_MOST_S = 0.02
 
 
@@ -150,7 +151,7 @@ class _Agent:
         return self._outcome
 
     def _cycle(self) -> None:
-        look_at_ns = report_at_ns = 0
+        look_at_ns = look_at_peers_ns = report_at_ns = 0
         while self._outcome is None:
             worked = self._worker.do_work() if self._worker is not None else 0
             now_ns = time.monotonic_ns()
@@ -161,8 +162,10 @@ class _Agent:
                 if self._control.driver_gone is not None:
                     self._outcome = Outcome(worker=self._ticket.worker, ok=False, text=self._control.driver_gone)
                 self._tell_of_checkpoints()
-                self._tell_of_dead_peers()
                 self._look_at_link()
+            if now_ns >= look_at_peers_ns:
+                look_at_peers_ns = now_ns + LOOK_AT_PEERS_EVERY_NS
+                self._tell_of_dead_peers()
             if now_ns >= report_at_ns:
                 report_at_ns = now_ns + REPORT_EVERY_NS
                 self._report()
@@ -190,7 +193,7 @@ class _Agent:
                 self._control.send(TaskNotSaved(reason=news.reason, **said))
 
     def _tell_of_dead_peers(self) -> None:
-        for worker in () if self._worker is None else self._worker.gone_peers:
+        for worker in () if self._worker is None else self._worker.gone_peers():
             known = (worker, self._peers[worker].generation)
             if known not in self._told_gone:
                 self._told_gone.add(known)

@@ -42,7 +42,8 @@ class MemoryInbox:
         self._capacity_bytes = capacity_bytes
         self._used_bytes = 0
         self._records: deque[MemoryRecord] = deque()
-        self._closed = False
+        self.closed = False
+        """Whether its worker is gone."""
 
     def read_many(self, max_records: int = 256, timeout_s: float | None = None) -> list[MemoryRecord]:  # noqa: ARG002
         """Takes what has arrived. Never waits: in a test, who would send meanwhile?"""
@@ -56,7 +57,7 @@ class MemoryInbox:
         Raises:
             RingClosedError: nobody will read it any more.
         """
-        if self._closed:
+        if self.closed:
             message = "the inbox is closed: its worker is gone"
             raise RingClosedError(message)
         if self._records and self._used_bytes + len(record.payload) > self._capacity_bytes:
@@ -67,7 +68,7 @@ class MemoryInbox:
 
     def close(self) -> None:
         """Its worker is gone, with all that it had not read."""
-        self._closed = True
+        self.closed = True
         self._records.clear()
         self._used_bytes = 0
 
@@ -85,6 +86,10 @@ class MemoryWay:
     def try_send(self, route: Route, payload: bytes) -> bool:
         """Sends a frame if there is room for it. RingClosedError if the peer is gone."""
         return self._inbox.put(MemoryRecord(route, payload))
+
+    def peer_is_dead(self) -> bool:
+        """Whether its inbox is closed."""
+        return self._inbox.closed
 
     def close(self) -> None:
         """Lets go of the peer; there is nothing to let go of."""

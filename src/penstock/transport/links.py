@@ -186,6 +186,10 @@ class LinkSender:
         self._sent += 1
         return True
 
+    def peer_is_dead(self) -> bool:
+        """Never known here: ZeroMQ connects again as soon as somebody is there."""
+        return False
+
     def close(self) -> None:
         """Lets go of the peer."""
         self._socket.close()

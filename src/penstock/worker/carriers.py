@@ -21,7 +21,10 @@ class FrameWay(Protocol):
     """The bare mechanism under a carrier."""
 
     def try_send(self, route: Route, payload: bytes) -> bool:
-        """Sends a frame if it can be sent now. RingClosedError if the peer is gone."""
+        """Sends a frame if it can be sent now. RingClosedError if the peer has closed its end."""
+
+    def peer_is_dead(self) -> bool:
+        """Whether the peer's process is known to be dead. False also where nobody can know, as on another node."""
 
     def close(self) -> None:
         """Lets go of the peer."""
@@ -46,6 +49,10 @@ class RingWay:
             return False
         self._large = None
         return True
+
+    def peer_is_dead(self) -> bool:
+        """See FrameWay. Asks the kernel, so it is not for every frame: what is written meanwhile lies in the ring."""
+        return self._writer.consumer_gone
 
     def close(self) -> None:
         """See FrameWay."""
@@ -92,6 +99,12 @@ class Carrier:
             # The peer is gone. Its successor will be met by `replace`; until then nobody can take anything.
             self.gone = True
             return False
+
+    def look_after_peer(self) -> None:
+        """Finds out whether the peer's process is dead."""
+        if self._way is not None and not self.gone and self._way.peer_is_dead():
+            self.gone = True
+            self._lose_waiting()
 
     def _give_up_if_gone(self) -> None:
         if self.gone:

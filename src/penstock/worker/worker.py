@@ -220,9 +220,10 @@ class Worker:
         if self._checkpoints is not None:
             self._checkpoints.close()
 
-    @property
     def gone_peers(self) -> list[int]:
-        """Workers whose process is dead, as writing to them has shown."""
+        """Workers whose process is dead, on this node. Asks the kernel about each: now and then will do."""
+        for carrier in self._carriers.values():
+            carrier.look_after_peer()
         return [peer for peer, carrier in self._carriers.items() if carrier.gone]
 
     def take_early(self, frames: Iterable[EarlyFrame]) -> None:
