@@ -11,38 +11,57 @@ import msgspec
 import pyarrow as pa
 
 from penstock._native import Histogram
+from penstock.checkpoint.manifest import PartRef, SavedTask
 from penstock.control.codec import encode
 from penstock.control.metrics import PairCounts, TaskCounts
 from penstock.control.protocol import (
     Admit,
+    AskDrain,
     AskMetrics,
     AskStatus,
     AskStop,
     Begin,
+    BeginEpoch,
     Collected,
+    Committed,
     Deploy,
     Done,
+    Drain,
     Ended,
     Fatal,
     Heartbeat,
+    InCall,
     Left,
+    LinkBroken,
     MetricsAnswer,
+    Noted,
     NotNow,
     Peer,
     PeerChanged,
+    PeerGone,
+    Ping,
     Pulse,
     Ready,
     Refuse,
     Report,
+    RowsKept,
     StatusAnswer,
     Stop,
     TaskFailure,
+    TaskNotSaved,
+    TaskSaved,
+    TasksEnded,
+    Tried,
+    Trying,
 )
 from penstock.plan.assignment import Assignment
 from penstock.transport.frames import FrameKind, pack_header
 from penstock.transport.ring import Route
 from penstock.transport.values import encode_rows
 from penstock.worker.batches import batch_to_payload, to_batch
+from penstock.worker.care import Care
+from penstock.worker.resume import SpoutProgress
+from penstock.worker.task_checkpoints import TaskRestore
 from tests.control.stage import EDGES, TASKS, Stage, register
 from tests.security.frames import real_frames
 
@@ -121,6 +140,8 @@ def to_controller() -> list[bytes]:
         latency={"count": spread},
         hops={1: spread},
     )
+    part = PartRef(path="parts/1", size_bytes=10, checksum="00")
+    saved = SavedTask(component="split", index=1, parts=(part,), position=b"\x05", prepared=b"\x90", owes=True)
     failure = TaskFailure(component="split", task=1, kind="ValueError", message="x", traceback="Traceback …", count=3)
     said = (
         register(0),
@@ -132,8 +153,17 @@ def to_controller() -> list[bytes]:
         Ended(),
         Fatal(traceback="Traceback …"),
         Left(reason="told to"),
+        Ping(),
+        InCall(component="split", task=1, place="process (words.py:7)"),
+        TaskSaved(assignment=1, task=1, epoch=2, saved=saved),
+        TaskNotSaved(assignment=1, task=1, epoch=2, reason="the disk is full"),
+        Trying(task=1, tuples=(2**63, 5), alone=False),
+        Tried(),
+        PeerGone(worker=1, generation=1),
+        LinkBroken(lost_frames=3),
         AskStatus(),
         AskMetrics(),
+        AskDrain(),
         AskStop(),
     )
     return [encode(message) for message in said]
@@ -147,9 +177,29 @@ def to_worker() -> list[bytes]:
         edges=EDGES,
         assignment=Assignment(number=1, worker_of={0: 0, 1: 1, 2: 0, 3: 1}),
         peers=(peer,),
+        resume=(SpoutProgress(task=0, position=b"\x05"),),
+        checkpoint_url="file:///checkpoint",
+        claim=2,
+        epoch=7,
+        restore=(TaskRestore(task=1, position=b"\x05", share=(0, 2)),),
         ended_tasks=(1,),
+        care=Care(epochs=10, suspects={"split": (1, 2**63)}, given_up={"split": {5: 3}}),
     )
-    said = (Admit(generation=1), Refuse(reason="no"), deploy, PeerChanged(peer=peer), Begin(), Stop(), Pulse())
+    said = (
+        Admit(generation=1),
+        Refuse(reason="no"),
+        deploy,
+        PeerChanged(peer=peer),
+        TasksEnded(tasks=(0, 1)),
+        Begin(),
+        BeginEpoch(epoch=8, committed=7),
+        Committed(epoch=8),
+        RowsKept(task=3, arrivals=10),
+        Noted(),
+        Drain(),
+        Stop(),
+        Pulse(),
+    )
     return [encode(message) for message in said]
 
 

@@ -7,10 +7,14 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import get_args
 
 import msgspec
 import pytest
 
+from penstock.control.codec import decode_answer, decode_from_controller, decode_to_controller
+from penstock.control.protocol import Answer, FromController, FromWorker, Question
+from tests.fuzz.corpus import answers, to_controller, to_worker
 from tests.fuzz.mutation import mutated
 from tests.fuzz.targets import TARGETS, Target
 
@@ -31,6 +35,20 @@ def test_no_decoder_raises_what_it_does_not_document_or_takes_much_memory(tmp_pa
 def test_the_corpus_is_what_the_decoder_takes(name: str) -> None:
     for data in TARGETS[name].corpus():
         TARGETS[name].decode(data)
+
+
+@pytest.mark.parametrize(
+    ("corpus", "decode", "kinds"),
+    [
+        (to_controller, decode_to_controller, get_args(FromWorker) + get_args(Question)),
+        (to_worker, decode_from_controller, get_args(FromController)),
+        (answers, decode_answer, get_args(Answer)),
+    ],
+)
+def test_every_message_of_control_is_fuzzed(
+    corpus: Callable[[], list[bytes]], decode: Callable[[bytes], object], kinds: tuple[type, ...]
+) -> None:
+    assert {type(decode(data)) for data in corpus()} == {*kinds}
 
 
 def _careless_bytearray(code: int, content: memoryview) -> object:
