@@ -135,7 +135,7 @@ sizes = st.builds(
 @settings(max_examples=60)
 @given(
     st.integers(1, 3),
-    st.lists(st.tuples(st.integers(0, 80), st.integers(0, 2), st.booleans(), st.integers(0, 20)), max_size=6),
+    st.lists(st.tuples(st.integers(0, 80), st.integers(0, 2), st.booleans(), st.integers(0, 150)), max_size=6),
     st.integers(0, 2**32),
     sizes,
 )

@@ -86,7 +86,7 @@ def survive(
 def _steps(cluster: LocalCluster, count: int, *, without: int | None = None) -> None:
     for turn in range(count):
         cluster.step(without=without)
-        if turn % 10 == 0:
+        if turn % 10 == 0 and not cluster.checkpoint_under_way:
             cluster.begin_epoch()
 
 

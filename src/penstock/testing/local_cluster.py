@@ -189,7 +189,7 @@ class LocalCluster:
         return self._epoch
 
     def _begin_checkpoint(self) -> int:
-        """Begins an epoch, unless one is under way; it is committed as soon as all tasks are saved."""
+        """Begins an epoch, and gives one up that is under way; it is committed as soon as all tasks are saved."""
         self._epoch_at_ns = self.clock.now_ns() + EPOCH_EVERY_NS
         self._checkpointing.give_up()
         all_ended = len(self.workers) == len(self._inboxes) and all(worker.ended for worker in self.workers.values())
