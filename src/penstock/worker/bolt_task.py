@@ -166,7 +166,7 @@ class BoltTask(RunningTask):
         """What keeps trees here, if anything does."""
         return self._runner if isinstance(self._runner, TrackedBatchRunner) else None
 
-    def watch_keys(self, touch: Callable[[Iterable[Any]], None]) -> None:
+    def watch_keys(self, touch: Callable[[Sequence[Any]], None]) -> None:
         """From now on, tells which keys' state may change."""
         if isinstance(self._runner, RecordRunner):
             self._runner.touch = touch

@@ -5,7 +5,7 @@ Exceptions of user code are reported, and the rest goes on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from inspect import isgeneratorfunction
 from itertools import chain, starmap
 from operator import attrgetter, length_hint
@@ -60,7 +60,7 @@ class RecordRunner:
         logic = task.logic
         self._process: Callable[..., Any] = logic.function if isinstance(logic, FunctionBolt) else logic.process
         self._yields = isgeneratorfunction(self._process)
-        self.touch: Callable[[Iterable[Any]], None] | None = None
+        self.touch: Callable[[Sequence[Any]], None] | None = None
         """What is told the keys whose state may change, where that is saved."""
 
     def run(self, arrival: Arrival) -> None:
@@ -70,12 +70,14 @@ class RecordRunner:
     def _run_tuples(self, tuples: Sequence[Any], edge: int) -> None:
         remaining = iter(tuples)
         key_of = self._inputs[edge].key_of if self._keyed else None
-        if self.touch is not None and key_of is not None:
-            self.touch(map(key_of, tuples))
+        keys: Iterator[Any] | None = map(key_of, tuples) if key_of is not None else None
+        if self.touch is not None and keys is not None:
+            touched = [*keys]
+            self.touch(touched)
+            keys = iter(touched)
         # Calling a generator function runs none of its code, so that the loop over tuples can be one in C. After an
         # exception it goes on with the next tuple.
         process = self._process
-        keys = map(key_of, tuples) if key_of is not None else None
         results = map(process, remaining) if keys is None else map(process, keys, remaining)
         while True:
             try:

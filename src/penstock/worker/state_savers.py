@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 from penstock.checkpoint import keyed_state
@@ -88,9 +88,12 @@ class KeyedState:
         # Between tuples a bolt may change the state of any key.
         self._ticks = type(logic).tick is not BaseBolt.tick
 
-    def touch(self, keys: Iterable[Any]) -> None:
-        """These keys may have changed."""
-        self._touched.update(keys)
+    def touch(self, keys: Sequence[Any]) -> None:
+        """These keys may have changed. One that cannot be hashed can have no state."""
+        try:
+            self._touched.update(keys)
+        except TypeError:
+            self._touched.update(key for key in keys if _is_hashable(key))
 
     def piece(self) -> Piece | None:
         """See StateSaver."""
@@ -140,3 +143,11 @@ class CollectedRows:
         """See StateSaver."""
         for part in parts:
             self._logic.take_back([tuple(row) for row in decode_rows(part)])
+
+
+def _is_hashable(key: Any) -> bool:
+    try:
+        hash(key)
+    except TypeError:
+        return False
+    return True
