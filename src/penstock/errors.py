@@ -7,6 +7,7 @@ PenstockError
 │   └── StartError               the workers could not start
 ├── ProtocolError                bytes that are no control message, or not one for us
 ├── CheckpointError              a checkpoint cannot be written, read, or gone on from
+│   └── CheckpointTakenError     another run has taken it
 ├── DevClusterError              a cluster in a box cannot be had, found, or do what it was asked for
 └── RingError                    something about a shared-memory ring
     ├── RingFullError            no room until the timeout
@@ -21,6 +22,7 @@ from __future__ import annotations
 
 __all__ = [
     "CheckpointError",
+    "CheckpointTakenError",
     "DevClusterError",
     "MessageTooLargeError",
     "PenstockError",
@@ -87,6 +89,10 @@ class ProtocolError(PenstockError):
 
 class CheckpointError(PenstockError):
     """A checkpoint cannot be written, read, or gone on from; the text names the place."""
+
+
+class CheckpointTakenError(CheckpointError):
+    """Another run has taken the checkpoint: this one must not go on."""
 
 
 class DevClusterError(PenstockError):

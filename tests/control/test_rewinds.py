@@ -12,8 +12,19 @@ from penstock.checkpoint.manifest import Manifest, PartRef, SavedTask
 from penstock.checkpoint.shape import SavedComponent, SavedShape
 from penstock.control.checkpointing import Checkpointing
 from penstock.control.events import EpochCommitted, EpochNotCommitted
-from penstock.control.instructions import CommitEpoch, Instruction
-from penstock.control.protocol import BeginEpoch, Deploy, Ended, PeerGone, Ready, Report, TaskNotSaved, TaskSaved
+from penstock.control.instructions import CommitEpoch, Fail, Instruction
+from penstock.control.protocol import (
+    AskDrain,
+    BeginEpoch,
+    Deploy,
+    Ended,
+    Left,
+    PeerGone,
+    Ready,
+    Report,
+    TaskNotSaved,
+    TaskSaved,
+)
 from penstock.control.status import Phase
 from penstock.plan.tasks import Task
 from penstock.worker.resume import SpoutProgress
@@ -190,6 +201,43 @@ def test_the_end_is_committed_before_anybody_leaves() -> None:
     assert kinds(said, first) == ["Committed", "Stop"]
     stage.all_leave([first, second])
     assert stage.finished().summary.status.phase is Phase.ENDED
+
+
+def test_the_last_epoch_is_not_tried_again_at_once_when_it_has_failed() -> None:
+    stage = stage_of()
+    first, second = stage.runs()
+    stage.says(first, Ended())
+    stage.says(second, Ended())
+    save_all(stage, first, 1, ended=True)
+    assert epochs(stage.happens(EpochNotCommitted(epoch=1, reason="the disk is full")), first) == []
+    assert epochs(stage.passes(1.5, first, second), first) == [2]
+
+
+def test_a_run_whose_checkpoint_was_taken_by_another_fails() -> None:
+    stage = stage_of()
+    first, second = stage.runs()
+    stage.passes(1.5, first, second)
+    save_all(stage, first, 1)
+    said = stage.happens(EpochNotCommitted(epoch=1, reason="got that of run 'heir'", taken=True))
+    assert kinds(said, first) == ["Stop"]
+    for worker, connection in enumerate((first, second)):
+        stage.says(connection, Left())
+        said += stage.host_ends(worker)
+    (failed,) = [one for one in stage.said if isinstance(one, Fail)]
+    assert "the checkpoint is another run's now: got that of run 'heir'" in str(failed.error)
+
+
+def test_a_drained_run_ends_with_an_epoch_so_that_nothing_is_lost_if_somebody_dies() -> None:
+    stage = stage_of()
+    first, second = stage.runs()
+    stage.says(b"operator", AskDrain())
+    (begun,) = [one for one in sent(stage.passes(0.1, first, second), first) if isinstance(one, BeginEpoch)]
+    assert begun.last
+    said = stage.says(first, PeerGone(worker=1, generation=1))
+    assert len(deploys(said, first)) == 1
+    assert kinds(stage.says(first, Ready(assignment=2)), first) == ["Begin"], "it emits again what was taken back"
+    (again,) = [one for one in sent(stage.passes(1.5, first), first) if isinstance(one, BeginEpoch)]
+    assert again.last
 
 
 def test_when_nobody_is_left_the_next_one_to_come_begins() -> None:

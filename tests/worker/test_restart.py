@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from penstock.errors import RunError
 from penstock.testing import CapturedSink, FedSpout, LocalCluster
+from penstock.testing.memory import MemoryInbox, MemoryWay
 from penstock.topology.topology import Topology
 from penstock.worker.settings import WorkerSettings
 
@@ -113,3 +114,14 @@ def test_whatever_dies_when_the_run_ends_and_nothing_comes_twice(
     assert counts.keys() <= set(NUMBERS)
     if not deaths:
         assert len(counts) == len(NUMBERS)
+
+
+def test_a_worker_without_tasks_may_be_restarted_too() -> None:
+    spout, sink = FedSpout(fields=("n",)), CapturedSink()
+    with LocalCluster(chain(spout, sink), delivery="at_most_once", worker_of={0: 0, 1: 0, 2: 0, 3: 0}) as cluster:
+        way = MemoryWay(MemoryInbox(capacity_bytes=100))
+        cluster.workers[0].meet(7, way)
+        spout.feed((1,))
+        spout.end()
+        cluster.run_to_end()
+    assert sink.values == [(1,)]

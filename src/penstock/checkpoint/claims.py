@@ -9,7 +9,7 @@ from datetime import datetime
 from penstock.checkpoint.files import Files
 from penstock.checkpoint.lease import Lease, decode_lease, encode_lease, new_lease
 from penstock.checkpoint.names import LEASE
-from penstock.errors import CheckpointError
+from penstock.errors import CheckpointError, CheckpointTakenError
 
 __all__ = ["Claims"]
 
@@ -49,7 +49,7 @@ class Claims:
             self._write(run, lease.claim, released=True)
 
     def require(self, run: str) -> Lease:
-        """The lease that is there. Raises CheckpointError unless it is the run's."""
+        """The lease that is there. Raises CheckpointError unless it is the run's, and says so if it is another's."""
         lease = self._read()
         if lease is None or lease.run != run:
             got = "none" if lease is None else f"that of run {lease.run!r} on {lease.host}"
@@ -57,7 +57,7 @@ class Claims:
                 f"checkpoint: wanted the lease of run {run!r} in {self._files.shown(LEASE)}, got {got}. The URL has to "
                 "be the same place for the driver and all workers, and of one run at a time"
             )
-            raise CheckpointError(message)
+            raise (CheckpointError if lease is None else CheckpointTakenError)(message)
         return lease
 
     def _read(self) -> Lease | None:

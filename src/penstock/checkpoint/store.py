@@ -177,26 +177,27 @@ class CheckpointStore:
         self._claims.renew(manifest.run)
 
     def latest(self) -> Manifest | None:
-        """The newest committed epoch that can be gone on from; None if none was ever committed.
+        """The newest committed epoch; None if none was ever committed.
 
-        Half a manifest, and one whose parts are not all there, are passed over with a warning.
+        Half a manifest is passed over with a warning: that epoch was never committed. One whose parts are not all there
+        was, and sinks may have shown what it holds: to go on from the one before it would show that twice.
 
         Raises:
-            CheckpointError: epochs were committed, but none can be gone on from; or it cannot be found out.
+            CheckpointError: the newest epoch cannot be gone on from, or it cannot be found out.
         """
         names = self._files.sizes(MANIFESTS)
         for name in names:
             if epoch_of_manifest(name) is None:
                 log.warning("%s is none of ours: passed over", self._files.shown(f"{MANIFESTS}/{name}"))
-        whole = [*self._whole_manifests(names)]
-        usable = next(self._usable(whole), None)
-        if whole and usable is None:
+        newest = next(self._whole_manifests(names), None)
+        if newest is not None and (lacking := self._lacking(newest, self._part_sizes())):
             message = (
-                f"checkpoint {self._shown}: wanted a committed epoch with all its parts, got {len(whole)} (the newest "
-                f"is {whole[0].epoch}) that all lack some. To begin anew, give another URL or empty this one"
+                f"checkpoint {self._shown}: wanted all parts of epoch {newest.epoch}, which is committed, but "
+                f"{len(lacking)} are not there, or not whole: {_listed(lacking)}. Put them back; or, to begin anew, give "
+                f"another URL or empty this one"
             )
             raise CheckpointError(message)
-        return usable
+        return newest
 
     def clean(self, *, keep: int = 2, abandoned_before: int | None = None) -> int:
         """Deletes what is not needed to go on from one of the newest epochs. Returns how many files that were.
@@ -248,21 +249,29 @@ class CheckpointStore:
 
     def _usable(self, manifests: Iterable[Manifest]) -> Iterator[Manifest]:
         """Those whose parts are all there."""
-        sizes: dict[str, int] | None = None
+        sizes = self._part_sizes()
         for manifest in manifests:
-            if sizes is None:
-                sizes = {f"{PARTS}/{name}": size for name, size in self._files.sizes(PARTS).items()}
-            lacking = [part for part in manifest.parts() if sizes.get(part.path) != part.size_bytes]
+            lacking = self._lacking(manifest, sizes)
             if lacking:
                 log.warning(
-                    "checkpoint %s: epoch %d is passed over: %d of its parts are not there, or not whole: %s",
+                    "checkpoint %s: %d parts of epoch %d are not there, or not whole: %s",
                     self._shown,
-                    manifest.epoch,
                     len(lacking),
-                    ", ".join(part.path for part in lacking[:3]) + (", …" if len(lacking) > 3 else ""),
+                    manifest.epoch,
+                    _listed(lacking),
                 )
                 continue
             yield manifest
+
+    def _part_sizes(self) -> dict[str, int]:
+        return {f"{PARTS}/{name}": size for name, size in self._files.sizes(PARTS).items()}
+
+    def _lacking(self, manifest: Manifest, sizes: dict[str, int]) -> list[PartRef]:
+        return [part for part in manifest.parts() if sizes.get(part.path) != part.size_bytes]
+
+
+def _listed(parts: list[PartRef]) -> str:
+    return ", ".join(part.path for part in parts[:3]) + (", …" if len(parts) > 3 else "")
 
 
 def _before(epoch: int, folder: str, names: Iterable[str], epoch_of: Callable[[str], int | None]) -> Iterator[str]:

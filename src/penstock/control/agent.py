@@ -142,7 +142,7 @@ class _Agent:
         except USER_ERRORS:  # a fault of ours, or of a task's `open`: another process in our place would meet it too
             trace = traceback.format_exc()
             self._close()
-            self._control.send(Fatal(traceback=trace))
+            self._control.send(Fatal(traceback=trace, assignment=self._assignment or None))
             self._control.flush()
             return Outcome(worker=self._ticket.worker, ok=False, text=trace)
         finally:
@@ -221,8 +221,8 @@ class _Agent:
                 self._told_ended = False  # it may have ended tasks to hear of again, and we to say so
                 self._peers[peer.worker] = peer
                 self._running.meet(peer.worker, self._way_to(peer))
-            case BeginEpoch(epoch=epoch, committed=committed):
-                self._running.begin_epoch(epoch, committed)
+            case BeginEpoch(epoch=epoch, committed=committed, last=last):
+                self._running.begin_epoch(epoch, committed, last=last)
             case Committed(epoch=epoch):
                 self._running.committed(epoch)
                 self._send_all_rows()  # before the next epoch, which is the last only if nothing is owed
@@ -231,6 +231,7 @@ class _Agent:
                 self._running.rows_kept(task, arrivals)
             case Drain():
                 self._running.drain()
+                self._report()  # where its spouts are: who takes over emits what was under way, and no more
             case Stop():
                 self._outcome = Outcome(worker=self._ticket.worker, ok=True)
             case Refuse(reason=reason):
@@ -247,6 +248,7 @@ class _Agent:
             early = self._worker.early_frames
             self._close()
             self._worker, self._closed, self._told_ended = None, False, False
+        self._assignment = deploy.assignment.number  # whatever fails from now on is of this one
         peers = self._peers = {peer.worker: peer for peer in deploy.peers}
         others = set(deploy.assignment.worker_of.values()) - {self._ticket.worker}
         ways = {worker: self._way_to(peers[worker]) if worker in peers else None for worker in others}
@@ -264,7 +266,6 @@ class _Agent:
             claim=deploy.claim,
         )
         self._worker = self._deployment.build()
-        self._assignment = deploy.assignment.number
         self._deployed = deploy
         self._mark_ended(deploy.ended_tasks)
         if deploy.care is not None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from penstock.checkpoint.manifest import Manifest
 from penstock.checkpoint.store import CheckpointStore
 from penstock.control.events import EpochCommitted, EpochNotCommitted
-from penstock.errors import CheckpointError
+from penstock.errors import CheckpointError, CheckpointTakenError
 
 __all__ = ["CheckpointKeeper"]
 
@@ -67,7 +67,8 @@ class CheckpointKeeper:
             self._store.commit(manifest)
         except CheckpointError as error:
             if not self._is_there(manifest):
-                self._post(EpochNotCommitted(epoch=manifest.epoch, reason=str(error)))
+                taken = isinstance(error, CheckpointTakenError)
+                self._post(EpochNotCommitted(epoch=manifest.epoch, reason=str(error), taken=taken))
                 return
         self._post(EpochCommitted(epoch=manifest.epoch))
         try:

@@ -6,6 +6,7 @@ next one begun. If anything of it goes wrong it is given up, and the next one is
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime
 
 from penstock.checkpoint.manifest import Manifest, SavedTask
@@ -41,6 +42,7 @@ class Checkpointing:
         self._pending: int | None = None
         self._committing: Manifest | None = None
         self._final = False
+        self._troubled = False
 
     @property
     def committed(self) -> int:
@@ -68,8 +70,14 @@ class Checkpointing:
         """
         if self.is_under_way or self.is_finished:
             return None
+        if self._troubled and self._next_at_s is not None and now_s < self._next_at_s:
+            return None  # what has just gone wrong will hardly go better at once
         self._final = True
         return self._begin(now_s)
+
+    def hurry(self) -> None:
+        """The next epoch is due as soon as none is under way."""
+        self._next_at_s = -math.inf
 
     @property
     def is_under_way(self) -> bool:
@@ -81,6 +89,7 @@ class Checkpointing:
         self._newest += 1
         self._pending = self._newest
         self._saved = {}
+        self._troubled = False
         return self._newest
 
     def saved(self, task: int, epoch: int, saved: SavedTask) -> Manifest | None:
@@ -105,6 +114,7 @@ class Checkpointing:
         """The epoch that is under way will not be committed, unless that is being done already."""
         self._pending = None
         self._final = False
+        self._troubled = True
 
     def was_committed(self, epoch: int) -> bool:
         """An epoch is in its place. False if it is not one that was asked for."""
@@ -118,6 +128,7 @@ class Checkpointing:
         if self._committing is not None and self._committing.epoch == epoch:
             self._committing = None
             self._final = False
+            self._troubled = True
 
     @property
     def is_committing(self) -> bool:

@@ -111,7 +111,7 @@ class Controller:
             self._lifecycle.rewinds.committed(event.epoch)
         elif isinstance(event, EpochNotCommitted):
             assert self._lifecycle.rewinds is not None
-            self._lifecycle.rewinds.not_committed(event.epoch, event.reason)
+            self._lifecycle.rewinds.not_committed(event, now_s)
         elif isinstance(event, Launch):
             self._lifecycle.launch(now_s)
         else:
@@ -251,7 +251,9 @@ class Controller:
 
     def _fatal(self, member: Member, message: Fatal, now_s: float) -> None:
         early = self.phase in (Phase.STARTING, Phase.DEPLOYING)
-        if not early and not self._lifecycle.has_tasks(member.worker):  # it was left out, and the others went on
+        # It was left out, or everything was set back, and it did not know yet: what it failed at is of the past.
+        is_past = message.assignment is not None and message.assignment != self._lifecycle.assignment_number
+        if not early and (is_past or not self._lifecycle.has_tasks(member.worker)):
             self._recovery.forced_out(member, f"it could not go on:\n{message.traceback}", now_s)
             return
         text = f"{member.place} cannot {'start' if early else 'go on'}:\n{message.traceback}"

@@ -70,6 +70,8 @@ class EpochNotCommitted(msgspec.Struct, frozen=True, kw_only=True):
 
     epoch: int
     reason: str
+    taken: bool = False
+    """Whether it never will be, because another run has the checkpoint."""
 
 
 class Tick(msgspec.Struct, frozen=True, kw_only=True):

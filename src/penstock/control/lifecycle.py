@@ -112,6 +112,11 @@ class Lifecycle:
             self._deploy(member, now_s)  # nothing: so it drops the tasks that it had
         self.rewinds.joined()
 
+    @property
+    def assignment_number(self) -> int | None:
+        """The number of the assignment that holds; None if there is none yet."""
+        return None if self.assignment is None else self.assignment.number
+
     def has_tasks(self, worker: int) -> bool:
         """Whether a worker has tasks, or had when it was last there."""
         return self.assignment is not None and worker in self.assignment.workers()
@@ -151,6 +156,9 @@ class Lifecycle:
         """Ends in good order. Where nothing flows yet there is nothing to finish."""
         if self.phase is Phase.RUNNING:
             self.phase = Phase.DRAINING
+            if self.rewinds is not None:
+                self.rewinds.checkpointing.hurry()  # spouts end with an epoch, see BeginEpoch
+                return
             for member in self._membership.members():
                 if member.stage == "begun":
                     self.send(member, Drain())
@@ -299,7 +307,7 @@ class Lifecycle:
         """Lets a member's spouts go."""
         member.stage = "begun"
         self.send(member, Begin())
-        if self.phase is Phase.DRAINING:
+        if self.phase is Phase.DRAINING and self.rewinds is None:
             self.send(member, Drain())
 
     def _advance_stopping(self, now_s: float) -> None:

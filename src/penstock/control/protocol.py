@@ -229,6 +229,8 @@ class Fatal(Message, frozen=True, kw_only=True):
     """This worker cannot go on, and neither could another in its place: the run fails with this traceback."""
 
     traceback: str
+    assignment: int | None = None
+    """The one that it worked on; None if it had none yet."""
 
 
 class Left(Message, frozen=True, kw_only=True):
@@ -310,6 +312,9 @@ class BeginEpoch(Message, frozen=True, kw_only=True):
     epoch: int
     committed: int = 0
     """The newest epoch in the checkpoint."""
+    last: bool = False
+    """Whether spouts end behind its marker. If something dies before they have, they go on from an epoch before it, and
+    end with a later one: so nothing that they have emitted is lost."""
 
 
 class Committed(Message, frozen=True, kw_only=True):

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from penstock.control.checkpointing import Checkpointing
+from penstock.control.events import EpochNotCommitted
 from penstock.control.instructions import CommitEpoch, Instruction
 from penstock.control.membership import Member, Membership
 from penstock.control.notices import Notices
@@ -18,6 +19,7 @@ from penstock.control.protocol import BeginEpoch, Committed, TaskNotSaved, TaskS
 from penstock.control.settings import ControlSettings, RunPlan
 from penstock.control.status import Phase
 from penstock.control.suspicions import Suspicions
+from penstock.errors import RunError
 
 if TYPE_CHECKING:
     from penstock.control.lifecycle import Lifecycle
@@ -98,7 +100,9 @@ class Rewinds:
 
     def _begin_epoch(self, epoch: int) -> None:
         for member in self._assigned():
-            self._lifecycle.send(member, BeginEpoch(epoch=epoch, committed=self.checkpointing.committed))
+            last = self._lifecycle.phase is Phase.DRAINING
+            begin = BeginEpoch(epoch=epoch, committed=self.checkpointing.committed, last=last)
+            self._lifecycle.send(member, begin)
 
     def saved(self, message: TaskSaved) -> None:
         """A task is saved."""
@@ -126,10 +130,13 @@ class Rewinds:
             if self._is_wished:
                 self._is_needed = True
 
-    def not_committed(self, epoch: int, reason: str) -> None:
+    def not_committed(self, event: EpochNotCommitted, now_s: float) -> None:
         """An epoch could not be put into the checkpoint."""
-        self._notices.add(f"epoch {epoch} could not be committed, the next one is tried: {reason}")
-        self.checkpointing.was_not_committed(epoch)
+        if event.taken:
+            self._lifecycle.fail(RunError(f"the checkpoint is another run's now: {event.reason}"), now_s)
+        else:
+            self._notices.add(f"epoch {event.epoch} could not be committed, the next one is tried: {event.reason}")
+        self.checkpointing.was_not_committed(event.epoch)
 
     # ---- what follows
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from itertools import dropwhile
 from typing import Any
 
 import msgspec
@@ -23,12 +24,13 @@ __all__ = ["Kept", "Pending"]
 
 
 class _Turn:
-    """One time that the spout was asked: where it was before, and how much of what it gave is not done."""
+    """One time that the spout was asked: where it was before, how much it gave, and how much of that is not done."""
 
-    __slots__ = ("open", "position")
+    __slots__ = ("given", "open", "position")
 
     def __init__(self, position: Any) -> None:
         self.position = position
+        self.given = 0
         self.open = 0
 
 
@@ -60,6 +62,8 @@ class Pending:
         self._max_tries = max_tries
         self._kept: dict[int, Kept] = {}
         self._open = 0
+        self.given = 0
+        """How many outputs there were, ever."""
         self._turns: deque[_Turn] = deque()
         self._again: deque[Kept] = deque()
         self._suspects: deque[Kept] = deque()
@@ -86,7 +90,9 @@ class Pending:
     def keep(self, root: int, outputs: Sequence[Any]) -> None:
         """Keeps outputs of this turn, with those of the same tree."""
         turn = self._turns[-1]
+        turn.given += len(outputs)
         turn.open += len(outputs)
+        self.given += len(outputs)
         self._open += len(outputs)
         kept = self._kept.get(root)
         if kept is None:
@@ -162,3 +168,9 @@ class Pending:
             if turn.open:
                 return turn.position
         return now
+
+    @property
+    def given_since_oldest(self) -> int:
+        """How many outputs the spout gave from `oldest_position` on: who goes on from there has to give them again."""
+        undone = dropwhile(lambda turn: not turn.open, self._turns)
+        return sum(turn.given for turn in undone)

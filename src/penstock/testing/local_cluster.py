@@ -19,7 +19,6 @@ True
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Self
@@ -39,6 +38,7 @@ from penstock.plan.schedulers.even import EvenScheduler
 from penstock.plan.shape import shape_of
 from penstock.plan.tasks import tasks_of
 from penstock.testing.fed_spout import FedSpout
+from penstock.testing.late_words import LateWords
 from penstock.testing.memory import MemoryInbox, MemoryWay
 from penstock.testing.part_memory import PartMemory
 from penstock.testing.record_keeper import RecordKeeper
@@ -61,19 +61,8 @@ ASK_SPOUTS_EVERY_NS = 1_000_000
 EPOCH_EVERY_NS = 1_000_000_000
 """How often, on the virtual clock, markers are sent where that is of use."""
 
-HEARS_AFTER_TURNS = 3
-"""How many of its own turns later than the one before each worker hears that an epoch has begun, or is committed."""
-
 MOST_TURNS = 200_000
 """At one instant. More than any test needs, unless one of its spouts has no end."""
-
-
-class _Word:
-    """What a worker hears after some more turns."""
-
-    def __init__(self, turns: int, message: BeginEpoch | Committed) -> None:
-        self.turns = turns
-        self.message = message
 
 
 class LocalCluster:
@@ -106,8 +95,9 @@ class LocalCluster:
         self._settings = msgspec.structs.replace(settings or WorkerSettings(), delivery=delivery)
         self._seed = seed or 0
         self._epoch = 0
+        self._draining = False
         self._progress: dict[int, SpoutProgress] = {}
-        self._untold: dict[int, deque[_Word]] = defaultdict(deque)
+        self._words = LateWords()
         self._epoch_at_ns = self.clock.now_ns() + EPOCH_EVERY_NS
         self._turns: Turns = InTurn() if seed is None else Shuffled(seed)
         self._assignment = _placed(topology, worker_of) if worker_of is not None else _planned(topology, workers)
@@ -181,8 +171,7 @@ class LocalCluster:
         if self._settings.delivery == "exactly_once":
             return self._begin_checkpoint()
         self._epoch += 1
-        for worker in self.workers.values():
-            self._progress |= {spout.task: spout.progress() for spout in worker.spouts}
+        self._note_progress()
         self._epoch_at_ns = self.clock.now_ns() + EPOCH_EVERY_NS
         for worker in self.workers.values():
             worker.begin_epoch(self._epoch)
@@ -193,16 +182,13 @@ class LocalCluster:
         self._epoch_at_ns = self.clock.now_ns() + EPOCH_EVERY_NS
         self._checkpointing.give_up()
         all_ended = len(self.workers) == len(self._inboxes) and all(worker.ended for worker in self.workers.values())
-        epoch = self._checkpointing.final_epoch(0.0) if all_ended else self._checkpointing.due(float("inf"))
+        epoch = self._checkpointing.final_epoch(float("inf")) if all_ended else self._checkpointing.due(float("inf"))
         if epoch is None:
             return self._checkpointing.committed
         # The word of it travels beside the tuples, and not always faster: some workers meet the marker first.
-        self._tell_later(BeginEpoch(epoch=epoch, committed=self._checkpointing.committed))
+        begin = BeginEpoch(epoch=epoch, committed=self._checkpointing.committed, last=self._draining)
+        self._words.tell(self.workers, begin)
         return epoch
-
-    def _tell_later(self, message: BeginEpoch | Committed) -> None:
-        for number in self.workers:
-            self._untold[number].append(_Word(HEARS_AFTER_TURNS * number, message))
 
     @property
     def committed_epoch(self) -> int:
@@ -224,12 +210,12 @@ class LocalCluster:
             manifest = self._checkpointing.saved(news.task, news.epoch, news.saved)
             if manifest is not None:
                 self._checkpointing.was_committed(manifest.epoch)
-                self._tell_later(Committed(epoch=manifest.epoch))
+                self._words.tell(self.workers, Committed(epoch=manifest.epoch))
         return heard
 
     def _rewind(self) -> None:
         """Sets everything back to the last epoch, on all workers that were not killed."""
-        self._untold.clear()
+        self._words.forget()
         self._checkpointing.give_up()
         self._close_workers()
         numbers = [*self._inboxes]
@@ -240,11 +226,24 @@ class LocalCluster:
             self._deploy(number)
         for worker in self.workers.values():
             worker.begin()
+        if self._draining:
+            self._epoch_at_ns = self.clock.now_ns()
 
     def drain(self) -> None:
         """Stops the spouts: what is inside flows out, and the topology ends."""
+        self._draining = True
+        if self._settings.delivery == "exactly_once":
+            # With the next epoch, so that what they have emitted is not lost if somebody dies.
+            self._epoch_at_ns = self.clock.now_ns()
+            return
         for worker in self.workers.values():
             worker.drain()
+        self._note_progress()
+
+    def _note_progress(self) -> None:
+        """Workers say now and then where their spouts are, and when they are drained."""
+        for worker in self.workers.values():
+            self._progress |= {spout.task: spout.progress() for spout in worker.spouts}
 
     @property
     def ended(self) -> bool:
@@ -270,6 +269,8 @@ class LocalCluster:
             if number != worker:
                 peer.meet(worker, MemoryWay(self._inboxes[worker]))
         self.workers[worker].begin()
+        if self._draining:
+            self.workers[worker].drain()
 
     def result(self) -> Result:
         """What has come of it so far."""
@@ -308,27 +309,13 @@ class LocalCluster:
     def _turn(self, number: int) -> bool:
         before = sum(map(len, self._inboxes.values()))
         worked = self.workers[number].do_work()
-        worked += self._tell(number)
+        worked += self._words.pass_turn(number, self.workers[number])
         if self._settings.delivery != "at_most_once":
             self._keeper.fetch_rows(self.workers[number])
         if self._take_checkpoint_news(self.workers[number]):
             return True
         # Credit that is given back counts as no work, yet somebody waits for it.
         return worked > 0 or sum(map(len, self._inboxes.values())) != before
-
-    def _tell(self, number: int) -> int:
-        """Counts the turns until a worker hears what it was told; returns 0 if there is nothing to hear."""
-        words = self._untold[number]
-        if not words:
-            return 0
-        words[0].turns -= 1
-        if words[0].turns < 0:
-            message = words.popleft().message
-            if isinstance(message, Committed):
-                self.workers[number].committed(message.epoch)
-            else:
-                self.workers[number].begin_epoch(message.epoch, message.committed)
-        return 1
 
     def _deploy(self, number: int) -> None:
         deployment = Deployment(

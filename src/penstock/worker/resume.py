@@ -13,5 +13,7 @@ class SpoutProgress(msgspec.Struct, frozen=True, kw_only=True):
     task: int
     position: bytes | None = None
     """From where on not everything is done, encoded; None if the spout has no positions: it begins anew."""
+    owed: int = 0
+    """How many outputs it had emitted from there on. They are emitted again, also if the run is drained meanwhile."""
     ended: bool = False
     """Whether all that it ever emitted is done."""

@@ -52,6 +52,9 @@ class TrackedSpoutTask(SpoutTask):
         """The tree that outputs of this turn join, and how many more may."""
         # When one of several in a tree fails, all are done again. So they share one only where hardly any fails.
         self._singly_tuples = self._singly = singly_tuples
+        self._owed = 0
+        """How much of what a predecessor had under way has not been emitted again."""
+        self._is_to_drain = False
         self.replayed = 0
         self.given_up = 0
 
@@ -70,7 +73,11 @@ class TrackedSpoutTask(SpoutTask):
         room = self._pending.room
         if room > 0 and not self.draining:
             self._pending.begin_turn(self._position())
+            before = self._pending.given
             self._ask(min(room, most_tuples))
+            self._owed = max(0, self._owed - (self._pending.given - before))
+            if self._is_to_drain:
+                self.drain()
         self._end_turn()
 
     def _end_turn(self) -> None:
@@ -216,7 +223,20 @@ class TrackedSpoutTask(SpoutTask):
     def progress(self) -> SpoutProgress:
         """See SpoutTask: what is not done counts as not emitted."""
         position = None if self.ended else self._pending.oldest_position(self._position())
-        return SpoutProgress(task=self.task, position=position, ended=self.ended)
+        owed = self._pending.given_since_oldest + self._owed if position is not None else 0
+        return SpoutProgress(task=self.task, position=position, owed=owed, ended=self.ended)
+
+    def resume(self, progress: SpoutProgress) -> None:
+        """See SpoutTask."""
+        super().resume(progress)
+        self._owed = progress.owed
+
+    def drain(self) -> None:
+        """See SpoutTask. What a predecessor had under way is emitted again first."""
+        if self._owed:
+            self._is_to_drain = True
+        else:
+            super().drain()
 
 
 def _each(out: Any) -> Iterator[Any]:

@@ -103,14 +103,16 @@ class Worker:
         self._ticks = [(now_ns + bolt.tick_every_ns, bolt.task, bolt) for bolt in self.bolts if bolt.tick_every_ns]
         heapq.heapify(self._ticks)
 
-    def begin_epoch(self, epoch: int, committed: int = 0) -> None:
-        """Lets the spouts send markers. `committed` is the newest epoch in the checkpoint."""
+    def begin_epoch(self, epoch: int, committed: int = 0, *, last: bool = False) -> None:
+        """Lets spouts send markers, and end behind the `last`. `committed` is the newest epoch in the checkpoint."""
         if self._acks is not None:
             self._acks.begin_epoch(epoch)
         if self._checkpoints is not None:
             self._checkpoints.begin(epoch, committed)
         for spout in self.spouts:
             spout.begin_epoch(epoch)
+        if last:
+            self.drain()
 
     def committed(self, epoch: int) -> None:
         """An epoch is in the checkpoint."""
@@ -196,7 +198,10 @@ class Worker:
 
     def meet(self, peer: int, way: FrameWay) -> None:
         """A peer was restarted: forgets what was under way to it, and tells it again which tasks have ended."""
-        carrier = self._carriers[peer]
+        carrier = self._carriers.get(peer)
+        if carrier is None:  # it has no tasks, so nothing goes there
+            way.close()
+            return
         carrier.replace(way)
         restarted = [task for task, worker in self._worker_of.items() if worker == peer]
         if self._acks is not None:
