@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from penstock.checkpoint.manifest import Manifest, PartRef, SavedTask
 from penstock.checkpoint.shape import SavedComponent, SavedInput, SavedKind, SavedShape
 
-KINDS: tuple[SavedKind, ...] = ("spout", "bolt", "stateful", "keyed", "batch", "sink")
+KINDS: tuple[SavedKind, ...] = ("spout", "bolt", "stateful", "keyed", "batch", "sink", "collect")
 
 # Not a number equals nothing, itself included, so it is no key that anything could be found under.
 _plain = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5)

@@ -68,6 +68,7 @@ GONE = {
     "stateful": "stateful 'it' is gone, and with it the state that the checkpoint has for it",
     "keyed": "keyed 'it' is gone, and with it the state by key that the checkpoint has for it",
     "sink": "sink 'it' is gone, and with it what it prepared but perhaps did not commit",
+    "collect": "collect 'it' is gone, and with it the rows that it has collected",
 }
 NEW = {
     "spout": "spout 'it' is new: the checkpoint has no positions for it",
@@ -76,7 +77,7 @@ NEW = {
 }
 
 
-@pytest.mark.parametrize("kind", ["spout", "bolt", "stateful", "keyed", "batch", "sink"])
+@pytest.mark.parametrize("kind", ["spout", "bolt", "stateful", "keyed", "batch", "sink", "collect"])
 def test_components_that_come_and_go(kind: SavedKind) -> None:
     there, empty = _shape(_component(kind)), _shape()
     assert differences(there, empty) == ([GONE[kind]] if kind in GONE else [])
@@ -100,6 +101,9 @@ def test_what_is_tied_to_its_number_of_tasks() -> None:
         ("batch", "bolt", True),
         ("bolt", "sink", True),
         ("sink", "bolt", False),
+        ("bolt", "collect", True),
+        ("collect", "bolt", False),
+        ("collect", "sink", False),
         ("bolt", "keyed", False),
         ("keyed", "bolt", False),
         ("keyed", "stateful", False),
@@ -155,7 +159,7 @@ def test_the_shape_of_what_the_user_built() -> None:
         "keyed": "keyed",
         "batch": "batch",
         "sink": "sink",
-        "collect": "bolt",
+        "collect": "collect",
     }
     by_name = {component.name: component for component in shape.components}
     assert by_name["lines"].tasks == 2

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+import datetime as dt
+from collections import Counter, OrderedDict, defaultdict
+from enum import IntEnum
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given
@@ -131,3 +134,41 @@ def test_what_cannot_be_kept_is_named_by_its_key(encode: Any) -> None:
         encode({"blue": 1, "red": [object()]})
     with pytest.raises(TypeError, match=r"key <object object at .*got one of type builtins\.object"):
         encode({object(): 1})
+
+
+class _Color(IntEnum):
+    RED = 1
+
+
+class _Point(NamedTuple):
+    x: int
+
+
+class _Day(dt.date):
+    pass
+
+
+@pytest.mark.parametrize("encode", [full, lambda state: delta(state, state)])
+@pytest.mark.parametrize("around", [lambda value: value, lambda value: [1, {"in": (value,)}]])
+@pytest.mark.parametrize(
+    ("value", "base"),
+    [
+        (Counter("ab"), "dict"),
+        (defaultdict(int), "dict"),
+        (OrderedDict(), "dict"),
+        (_Point(1), "tuple"),
+        (_Color.RED, "int"),
+        (_Day(2024, 2, 29), "date"),
+        ({_Color.RED: 1}, "int"),
+    ],
+)
+def test_what_would_come_back_as_another_type_is_refused_by_its_key(
+    encode: Any, around: Any, value: Any, base: str
+) -> None:
+    with pytest.raises(TypeError, match=f"key 'red': .* which would come back as {base}: keep a plain {base}"):
+        encode({"blue": 1, "red": around(value)})
+
+
+def test_a_key_that_came_with_a_tuple_may_come_back_as_its_equal() -> None:
+    state = load([full({_Color.RED: "a", _Point(2): "b"})])
+    assert (state[_Color.RED], state[_Point(2)]) == ("a", "b")

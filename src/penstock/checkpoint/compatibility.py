@@ -25,7 +25,12 @@ _KEPT: dict[SavedKind, str] = {
     "stateful": "state",
     "keyed": "state by key",
 }
-# What is tied to the number of tasks. State by key is not: keys are shared out anew.
+# What a sink may still owe somebody. A new one may come in: it is given what comes from now on, and owes no more.
+_OWED: dict[SavedKind, str] = {
+    "sink": "what it prepared but perhaps did not commit",
+    "collect": "the rows that it has collected",
+}
+# What is tied to the number of tasks. State by key is not, nor are rows: they are shared out anew.
 _TIED_TO_TASKS: dict[SavedKind, str] = {
     "spout": "each position belongs to one task",
     "stateful": "each task has a state of its own; a KeyedBolt's state can be shared out anew",
@@ -54,14 +59,13 @@ def _differences(old: SavedShape, new: SavedShape) -> Iterator[str]:
 
 def _gone(component: SavedComponent) -> Iterator[str]:
     shown = f"{component.kind} {component.name!r}"
-    if component.kind == "sink":
-        yield f"{shown} is gone, and with it what it prepared but perhaps did not commit"
+    if component.kind in _OWED:
+        yield f"{shown} is gone, and with it {_OWED[component.kind]}"
     elif component.kind in _KEPT:
         yield f"{shown} is gone, and with it the {_KEPT[component.kind]} that the checkpoint has for it"
 
 
 def _added(component: SavedComponent) -> Iterator[str]:
-    # A new sink may come in: it writes what comes from now on, and no more was promised to it.
     if component.kind in _KEPT:
         yield f"{component.kind} {component.name!r} is new: the checkpoint has no {_KEPT[component.kind]} for it"
 
@@ -70,7 +74,7 @@ def _changed(old: SavedComponent, new: SavedComponent) -> Iterator[str]:
     shown = f"{new.kind} {new.name!r}"
     if old.kind != new.kind:
         # A stateless operator may become another, or a sink: then there is nothing to lose and nothing to miss.
-        if old.kind in _KEPT or old.kind == "sink" or new.kind in _KEPT:
+        if old.kind in _KEPT or old.kind in _OWED or new.kind in _KEPT:
             yield f"{new.name!r} is a {new.kind}, but a {old.kind} in the checkpoint"
         return
     if new.kind in _TIED_TO_TASKS and old.tasks != new.tasks:

@@ -1,4 +1,4 @@
-"""Whether to save all of a keyed state this time, or only what has changed."""
+"""Whether to save all of a state this time, or only what has changed: keys, or rows that were added."""
 
 from __future__ import annotations
 

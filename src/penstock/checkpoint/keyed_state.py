@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from penstock.checkpoint.kept_types import changed_type, refusal
 from penstock.errors import CheckpointError
 from penstock.transport.stable_hash import stable_hash
 from penstock.transport.values import UNREADABLE, portable, portable_rows, row_decoder
@@ -38,7 +39,8 @@ def full(state: dict[Any, Any]) -> bytes:
     """All of a state.
 
     Raises:
-        TypeError: a key or value is of a type that cannot be kept; the text names the key.
+        TypeError: a key or value is of a type that cannot be kept, or a value of one that would come back as another;
+            the text names the key. A key may come back as one that it is equal to, because it came with a tuple.
     """
     return _encoded("full", [*state.items()])
 
@@ -102,13 +104,24 @@ def share_of(old: Iterable[Sequence[bytes]], *, index: int, count: int) -> dict[
 
 def _encoded(kind: Literal["full", "delta"], pairs: list[tuple[Any, ...]], gone: Sequence[Any] = ()) -> bytes:
     try:
-        absent = [*map(portable, gone)]
-        try:
-            return _encode(_Part(kind, portable_rows(pairs), absent))
-        except OverflowError:  # plain values, but an integer among them is too large to travel as one
-            return _encode(_Part(kind, [(portable(key), portable(value)) for key, value in pairs], absent))
+        rows, absent = portable_rows(pairs), [*map(portable, gone)]
     except TypeError:
         raise _unportable([*pairs, *((key, None) for key in gone)]) from None
+    if rows is not pairs:  # else all are plain, and of exact types
+        _require_exact(pairs)
+    try:
+        return _encode(_Part(kind, rows, absent))
+    except OverflowError:  # plain values, but an integer among them is too large to travel as one
+        return _encode(_Part(kind, [(portable(key), portable(value)) for key, value in pairs], absent))
+
+
+def _require_exact(pairs: Iterable[tuple[Any, ...]]) -> None:
+    for key, value in pairs:
+        kind = changed_type(value)
+        if kind is not None:
+            remedy = "or be a StatefulBolt and define snapshot() and restore()"
+            message = f"keyed state, key {key!r}: {refusal(kind)}, {remedy}"
+            raise TypeError(message)
 
 
 def _unportable(pairs: Iterable[tuple[Any, ...]]) -> TypeError:

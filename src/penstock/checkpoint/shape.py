@@ -7,14 +7,16 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from penstock.topology.bolts import BatchBolt, KeyedBolt, StatefulBolt
+from penstock.topology.collecting import CollectingBolt
 from penstock.topology.spec import ComponentSpec
 from penstock.topology.topology import Topology
 from penstock.topology.transactional import TransactionalSink
 
 __all__ = ["SavedComponent", "SavedInput", "SavedKind", "SavedShape", "saved_shape"]
 
-SavedKind: TypeAlias = Literal["spout", "bolt", "stateful", "keyed", "batch", "sink"]
-"""By what is kept for it: a position, nothing, one state per task, state by key, nothing, or what it has prepared."""
+SavedKind: TypeAlias = Literal["spout", "bolt", "stateful", "keyed", "batch", "sink", "collect"]
+"""By what is kept for it: a position, nothing, one state per task, state by key, nothing, what it has prepared, or rows
+that are the driver's."""
 
 
 class SavedInput(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,5 +75,6 @@ def _kind(spec: ComponentSpec) -> SavedKind:
         (KeyedBolt, "keyed"),
         (TransactionalSink, "sink"),
         (BatchBolt, "batch"),
+        (CollectingBolt, "collect"),
     )
     return next((kind for base, kind in kinds if isinstance(spec.logic, base)), "bolt")

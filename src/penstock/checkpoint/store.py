@@ -193,8 +193,8 @@ class CheckpointStore:
         if newest is not None and (lacking := self._lacking(newest, self._part_sizes())):
             message = (
                 f"checkpoint {self._shown}: wanted all parts of epoch {newest.epoch}, which is committed, but "
-                f"{len(lacking)} are not there, or not whole: {_listed(lacking)}. Put them back; or, to begin anew, give "
-                f"another URL or empty this one"
+                f"{len(lacking)} are not there, or not whole: {_listed(lacking)}. Put them back; or, to begin anew, "
+                f"give another URL or empty this one"
             )
             raise CheckpointError(message)
         return newest

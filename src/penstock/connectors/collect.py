@@ -45,7 +45,7 @@ class Collect(CollectingBolt):
 
     def process(self, tup: Tuple) -> None:
         """Keeps it."""
-        if self._left == 0:
+        if self._left <= 0:  # less than none is left to one of fewer tasks than there were
             message = (
                 f"sink {self._name!r} holds limit_rows={self.limit_rows} rows and got one more; raise the limit, "
                 "or write so much to a place that is made for it"

@@ -32,6 +32,7 @@ from msgspec.msgpack import Ext
 from penstock._native import ROWS_PLAIN, judge_rows
 
 __all__ = [
+    "EXACT_TYPES",
     "UNENCODABLE",
     "UNREADABLE",
     "decode_rows",
@@ -218,6 +219,10 @@ _PACKERS: dict[type, Callable[[Any], Any]] = {
     complex: lambda value: _extension(_Extension.COMPLEX, [value.real, value.imag]),
     bytearray: lambda value: _extension(_Extension.BYTEARRAY, bytes(value)),
 }
+
+
+EXACT_TYPES = frozenset({*_PACKERS, bool, NoneType})
+"""What arrives as what it was. Whatever else travels is of a subclass, and arrives as one of these."""
 
 
 def unpack_extension(code: int, content: memoryview) -> Any:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 from penstock.checkpoint import keyed_state
 from penstock.checkpoint.delta_policy import DeltaPolicy
+from penstock.checkpoint.kept_types import changed_type, refusal
 from penstock.topology.bolts import BaseBolt, KeyedBolt, StatefulBolt
 from penstock.topology.collecting import CollectingBolt
 from penstock.transport.values import decode_rows, decode_value, encode_rows, encode_value
@@ -31,8 +32,13 @@ class StateSaver(Protocol):
     def start_anew(self) -> None:
         """The last piece is not in the checkpoint: the next one has to be all of the state."""
 
-    def restore(self, parts: Sequence[bytes]) -> None:
-        """Takes up the state that these parts amount to; none is the state of the beginning."""
+    def restore(self, old: Sequence[Sequence[bytes]], share: tuple[int, int] | None) -> None:
+        """Takes up what was saved; nothing is the state of the beginning.
+
+        Args:
+            old: the parts of each of the tasks that the state comes from.
+            share: which share of it is this task's own, index and count, if there were more tasks then, or fewer.
+        """
 
 
 def saver_for(logic: Any) -> StateSaver:
@@ -55,7 +61,7 @@ class NoState:
     def start_anew(self) -> None:
         """See StateSaver."""
 
-    def restore(self, parts: Sequence[bytes]) -> None:
+    def restore(self, old: Sequence[Sequence[bytes]], share: tuple[int, int] | None) -> None:
         """See StateSaver."""
 
 
@@ -67,15 +73,23 @@ class WholeState:
 
     def piece(self) -> Piece:
         """See StateSaver."""
-        return Piece(encode_value(self._logic.snapshot()), is_full=True)
+        state = self._logic.snapshot()
+        payload = encode_value(state)
+        kind = changed_type(state)
+        if kind is not None:
+            message = f"snapshot(): {refusal(kind)} there, and make what you need of it in restore()"
+            raise TypeError(message)
+        return Piece(payload, is_full=True)
 
     def start_anew(self) -> None:
         """See StateSaver."""
 
-    def restore(self, parts: Sequence[bytes]) -> None:
+    def restore(self, old: Sequence[Sequence[bytes]], share: tuple[int, int] | None) -> None:
         """See StateSaver."""
-        if parts:
-            self._logic.restore(decode_value(parts[-1]))
+        assert share is None, "another number of tasks is refused before the start"
+        for parts in old:
+            if parts:
+                self._logic.restore(decode_value(parts[-1]))
 
 
 class KeyedState:
@@ -113,36 +127,50 @@ class KeyedState:
         """See StateSaver."""
         self._policy.start_anew()
 
-    def restore(self, parts: Sequence[bytes]) -> None:
+    def restore(self, old: Sequence[Sequence[bytes]], share: tuple[int, int] | None) -> None:
         """See StateSaver."""
-        self._logic.state.update(keyed_state.load(parts))
+        if share is not None:
+            index, count = share
+            self._logic.state.update(keyed_state.share_of(old, index=index, count=count))
+        else:
+            for parts in old:
+                self._logic.state.update(keyed_state.load(parts))
 
 
 class CollectedRows:
-    """Of a sink whose rows the driver fetches: the rows that came, in the order in which they came."""
+    """Of a sink whose rows the driver fetches: the rows that are new, and now and then all of them, in their order."""
 
     def __init__(self, logic: CollectingBolt) -> None:
         self._logic = logic
+        self._policy = DeltaPolicy()
         self._saved = 0
 
     def piece(self) -> Piece | None:
         """See StateSaver."""
-        rows = self._logic.rows
-        fresh = rows[self._saved :]
-        is_full = self._saved == 0
-        if not fresh:
+        rows, saved = self._logic.rows, self._saved
+        if len(rows) == saved:
             return None
         self._saved = len(rows)
-        return Piece(encode_rows(fresh), is_full=is_full)
+        if self._policy.wants_full(touched=len(rows) - saved, keys=len(rows)):
+            payload = encode_rows(rows)
+            self._policy.wrote_full(len(payload))
+            return Piece(payload, is_full=True)
+        payload = encode_rows(rows[saved:])
+        self._policy.wrote_delta(len(payload))
+        return Piece(payload, is_full=False)
 
     def start_anew(self) -> None:
         """See StateSaver."""
+        self._policy.start_anew()
         self._saved = 0
 
-    def restore(self, parts: Sequence[bytes]) -> None:
+    def restore(self, old: Sequence[Sequence[bytes]], share: tuple[int, int] | None) -> None:
         """See StateSaver."""
-        for part in parts:
-            self._logic.take_back([tuple(row) for row in decode_rows(part)])
+        # Each of the old tasks has one heir, always the same: the driver counts the rows of an heir from its first.
+        index, count = share or (0, 1)
+        for parts in old[index::count]:
+            for part in parts:
+                self._logic.take_back([tuple(row) for row in decode_rows(part)])
 
 
 def _is_hashable(key: Any) -> bool:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
-from penstock.checkpoint import keyed_state
 from penstock.checkpoint.manifest import PartRef, SavedTask
 from penstock.checkpoint.prepared_tokens import PreparedTokens, decode_tokens
 from penstock.errors import RunError
@@ -29,9 +28,9 @@ class TaskRestore(msgspec.Struct, frozen=True, kw_only=True):
     ended: bool = False
     position: bytes | None = None
     parts: tuple[tuple[PartRef, ...], ...] = ()
-    """The state of each of the tasks that its state comes from: of one, unless keys are shared out anew."""
+    """The state of each of the tasks that its state comes from: of one, unless it is shared out anew."""
     share: tuple[int, int] | None = None
-    """Which share of the keys is its own: index and count. None: all of it."""
+    """Which share of that is its own: index and count. None: all of it."""
     prepared: tuple[bytes, ...] = ()
     """What transactional sinks had prepared."""
 
@@ -59,6 +58,7 @@ class TaskCheckpoint:
         self._parts: tuple[PartRef, ...] = ()
         self._tokens = PreparedTokens()
         self._rows_at: dict[int, int] = {}
+        self._prepared_end = False
         self.saved_epoch = 0
         """The newest epoch that it was saved for."""
         if isinstance(self._logic, TransactionalSink | CollectingBolt):
@@ -78,7 +78,9 @@ class TaskCheckpoint:
         prepared, position = None, None
         with self._blaming("saved"):
             if isinstance(logic, TransactionalSink):
-                self._tokens.add(epoch=epoch, token=logic.prepare())
+                if not self._prepared_end:  # after its end nothing comes any more
+                    self._tokens.add(epoch=epoch, token=logic.prepare())
+                    self._prepared_end = self._running.ended
                 prepared = self._tokens.encoded()
             elif isinstance(logic, Spout) and not self._running.ended:
                 position = encode_value(logic.position())
@@ -117,16 +119,7 @@ class TaskCheckpoint:
                 if restore.position is not None:
                     self._logic.seek(decode_value(restore.position))
                 return
-            contents = [[read(part) for part in parts] for parts in restore.parts]
-            self._take_up(contents, restore)
-
-    def _take_up(self, contents: Sequence[Sequence[bytes]], restore: TaskRestore) -> None:
-        if restore.share is not None:
-            index, count = restore.share
-            self._logic.state.update(keyed_state.share_of(contents, index=index, count=count))
-            self._saver.start_anew()
-        elif contents:
-            self._saver.restore(contents[0])
+            self._saver.restore([[read(part) for part in parts] for parts in restore.parts], restore.share)
             self._saver.start_anew()
 
     def _blaming(self, what: str) -> _Blame:
