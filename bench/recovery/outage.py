@@ -16,22 +16,23 @@ from penstock.flow.delivery import Delivery
 _RATE_PER_S = 1_000
 _BEFORE_S = 3.0
 _AFTER_S = 8.0
+_KEYS = 100
 
 
 class Ticker(ps.Spout):
-    """Numbers at a rate."""
+    """Numbers at a rate, and which of some keys each belongs to."""
 
-    fields = ("n",)
+    fields = ("n", "key")
 
     def open(self, context: ps.TaskContext) -> None:  # noqa: ARG002
         self.emitted = 0
         self.origin_ns = time.monotonic_ns()
 
-    def next(self) -> tuple[int] | None:
+    def next(self) -> tuple[int, int] | None:
         if (time.monotonic_ns() - self.origin_ns) * _RATE_PER_S // 1_000_000_000 <= self.emitted:
             return None
         self.emitted += 1
-        return (self.emitted,)
+        return self.emitted, self.emitted % _KEYS
 
     def position(self) -> int:
         return self.emitted
@@ -47,7 +48,7 @@ class Work(ps.KeyedBolt):
     fields = ("n",)
 
     def process(self, key: Any, tup: ps.Tuple) -> tuple[int]:
-        self.state[key % 100] = tup.n
+        self.state[key] = tup.n
         return (tup.n,)
 
 
@@ -84,7 +85,7 @@ def outage(delivery: Delivery) -> Outage:
     with tempfile.TemporaryDirectory(prefix="penstock-bench-") as folder:
         topology = ps.Topology("outage")
         ticks = topology.spout("ticks", Ticker())
-        topology.bolt("log", Log(folder), topology.bolt("work", Work(), ticks.by("n")).shuffle())
+        topology.bolt("log", Log(folder), topology.bolt("work", Work(), ticks.by("key")).shuffle())
         checkpoint = str(Path(folder, "checkpoint")) if delivery == "exactly_once" else None
         with ps.start(topology, workers=3, delivery=delivery, checkpoint=checkpoint, epoch_every_s=1.0) as run:
             time.sleep(_BEFORE_S)

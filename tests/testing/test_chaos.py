@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from penstock.connectors.collect import Collect
+from penstock.connectors.rate import Rate
 from penstock.flow.delivery import Delivery
-from penstock.testing import Fault, survive
+from penstock.testing import Fault, LocalCluster, survive
+from penstock.testing.chaos_report import ChaosReport
 from penstock.topology.bolts import KeyedBolt
 from penstock.topology.context import TaskContext
 from penstock.topology.spouts import Spout
@@ -76,6 +78,12 @@ def stateful() -> Topology:
     return topo
 
 
+def long() -> Topology:
+    topo = Topology("long")
+    topo.bolt("all", Collect(), topo.spout("lines", Trickle(["to"] * 600)).shuffle(), tasks=2)
+    return topo
+
+
 @pytest.mark.parametrize("number", range(ROUNDS))
 @pytest.mark.parametrize(("make", "delivery"), [(stateless, "at_least_once"), (stateful, "exactly_once")])
 def test_whatever_happens_the_promise_is_kept(make: Any, delivery: Delivery, number: int) -> None:
@@ -94,3 +102,56 @@ def test_what_is_not_promised_is_found_missing() -> None:
 def test_the_same_seed_gives_the_same_faults_and_the_same_results() -> None:
     first, second = (survive(stateless, seed=11, settings=TIGHT) for _ in range(2))
     assert first == second
+
+
+def test_faults_come_all_through_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    emitted: list[int] = []
+    kill = LocalCluster.kill
+
+    def watched(cluster: LocalCluster, worker: int) -> None:
+        emitted.append(sum(spout.outputs.emitted for one in cluster.workers.values() for spout in one.spouts))
+        kill(cluster, worker)
+
+    monkeypatch.setattr(LocalCluster, "kill", watched)
+    reports = [survive(long, delivery="at_most_once", seed=seed, faults=4, settings=TIGHT) for seed in range(12)]
+    quarters = {4 * count // 600 for count in emitted}
+    assert quarters >= {0, 1, 2, 3}, "of what the spout emits"
+    assert sum(len(report.faults) for report in reports) > 2 * len(reports)
+
+
+def test_time_passes_between_faults() -> None:
+    def slow() -> Topology:
+        topo = Topology("slow")
+        seq = topo.bolt("seq", lambda tup: (tup.seq,), topo.spout("r", Rate(100, limit=200)).shuffle(), fields=("n",))
+        topo.bolt("all", Collect(), seq.shuffle())
+        return topo
+
+    report = survive(slow, delivery="exactly_once", seed=7, faults=4)
+    assert sum(fault.after for fault in report.faults if isinstance(fault, Fault)) > 200
+    report.check("exactly_once")
+
+
+def test_only_faults_that_struck_are_reported() -> None:
+    struck = Fault(kind="kill", worker=1, after=20, turns=5)
+    nobody = Fault(kind="kill", worker=9, after=1)
+    late = Fault(kind="stop", worker=0, after=100_000, turns=1)
+    report = survive(stateful, delivery="exactly_once", seed=3, faults=[struck, nobody, late], settings=TIGHT)
+    assert report.faults == (struck,)
+
+
+@pytest.mark.parametrize(
+    ("delivery", "may_miss", "may_double"),
+    [("at_most_once", True, False), ("at_least_once", False, True), ("exactly_once", False, False)],
+)
+def test_what_each_promise_allows(delivery: Delivery, may_miss: bool, may_double: bool) -> None:
+    def is_kept(*, missing: int, surplus: int) -> bool:
+        try:
+            ChaosReport(seed=1, faults=(), missing=missing, surplus=surplus).check(delivery)
+        except AssertionError:
+            return False
+        return True
+
+    assert is_kept(missing=0, surplus=0)
+    assert is_kept(missing=1, surplus=0) == may_miss
+    assert is_kept(missing=0, surplus=1) == may_double
+    assert not is_kept(missing=10, surplus=1) or (may_miss and may_double)

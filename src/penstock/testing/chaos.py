@@ -26,18 +26,22 @@ import os
 import random
 import signal
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol
 
 from penstock.flow.delivery import Delivery
 from penstock.testing.chaos_report import ChaosReport, collected_rows
 from penstock.testing.faults import Fault, random_faults
-from penstock.testing.local_cluster import LocalCluster
-from penstock.testing.run import run_topology
+from penstock.testing.local_cluster import MOST_TURNS, LocalCluster
 from penstock.topology.topology import Topology
 from penstock.worker.settings import WorkerSettings
 
 __all__ = ["ProcessFaults", "survive"]
+
+_EPOCH_EVERY_TURNS = 10
+
+# How long a turn takes on the virtual clock, so that faults come between what is emitted by the clock, too.
+_TURN_S = 0.001
 
 
 def survive(
@@ -55,39 +59,70 @@ def survive(
         make: makes the topology; called twice. It has to be bounded, and to give the same results each time.
         delivery: what is promised.
         seed: of the faults, and of the order in which workers get their turns.
-        faults: how many, or which.
+        faults: how many, spread over the turns that a run without faults takes; or which.
         workers: how many workers there are.
         settings: how they are sized; small queues bring out more.
     """
-    wanted = collected_rows(run_topology(make(), workers=workers), make())
-    topology = make()
-    schedule = random_faults(seed, count=faults, workers=workers) if isinstance(faults, int) else [*faults]
+    calm, topology = make(), make()
+    with LocalCluster(calm, workers=workers, seed=seed, delivery=delivery, settings=settings) as cluster:
+        turns = _Turns(cluster)
+        turns.give(MOST_TURNS)
+        cluster.run_to_end()  # it is over, unless it has no end: then this says so
+        wanted = collected_rows(cluster.result(), calm)
+    schedule = (
+        random_faults(seed, count=faults, workers=workers, over_turns=turns.given)
+        if isinstance(faults, int)
+        else [*faults]
+    )
     with LocalCluster(topology, workers=workers, seed=seed, delivery=delivery, settings=settings) as cluster:
-        for fault in schedule:
-            _steps(cluster, fault.after)
-            if fault.worker not in cluster.workers:
-                continue
-            if fault.kind == "kill":
-                cluster.kill(fault.worker)
-                _steps(cluster, fault.turns)
-                cluster.restart(fault.worker)
-            else:
-                _steps(cluster, fault.turns, without=fault.worker)
+        struck = [*_struck(cluster, schedule)]
         cluster.run_to_end()
         found = collected_rows(cluster.result(), topology)
     return ChaosReport(
         seed=seed,
-        faults=tuple(schedule),
+        faults=tuple(struck),
         missing=(wanted - found).total(),
         surplus=(found - wanted).total(),
     )
 
 
-def _steps(cluster: LocalCluster, count: int, *, without: int | None = None) -> None:
-    for turn in range(count):
-        cluster.step(without=without)
-        if turn % 10 == 0 and not cluster.checkpoint_under_way:
-            cluster.begin_epoch()
+def _struck(cluster: LocalCluster, schedule: Iterable[Fault]) -> Iterator[Fault]:
+    """Lets the faults happen; gives those that had something to strike."""
+    turns = _Turns(cluster)
+    for fault in schedule:
+        turns.give(fault.after)
+        if cluster.ended:
+            return
+        if fault.worker not in cluster.workers:  # it has no tasks, or there is none of that number
+            continue
+        if fault.kind == "kill":
+            cluster.kill(fault.worker)
+            turns.give(fault.turns)
+            cluster.restart(fault.worker)
+        else:
+            turns.give(fault.turns, without=fault.worker)
+        yield fault
+
+
+class _Turns:
+    """Gives a cluster its turns until it has ended, and begins epochs."""
+
+    def __init__(self, cluster: LocalCluster) -> None:
+        self._cluster = cluster
+        self.given = 0
+        """How many there were."""
+
+    def give(self, count: int, *, without: int | None = None) -> None:
+        """So many, or as many as there are until the end; none of them to the worker that is left out."""
+        cluster = self._cluster
+        for _ in range(count):
+            if cluster.ended:
+                return
+            if self.given % _EPOCH_EVERY_TURNS == 0 and not cluster.checkpoint_under_way:
+                cluster.begin_epoch()
+            self.given += 1
+            cluster.step(without=without)
+            cluster.clock.let_pass(_TURN_S)
 
 
 class RunsProcesses(Protocol):

@@ -33,19 +33,19 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def random_faults(
-    seed: int, *, count: int, workers: int, kinds: tuple[FaultKind, ...] = ("kill", "stop")
+    seed: int, *, count: int, workers: int, over_turns: int, kinds: tuple[FaultKind, ...] = ("kill", "stop")
 ) -> list[Fault]:
-    """Faults by a seed."""
+    """Faults by a seed, spread over so many turns: each is as likely to come in one of them as in any other."""
     chance = random.Random(seed)
-    return [
-        Fault(
-            kind=chance.choice(kinds),
-            worker=chance.randrange(workers),
-            after=chance.randrange(60),
-            turns=chance.randrange(30),
-        )
-        for _ in range(count)
-    ]
+    # Short enough for the run not to be over before the last one: the others work on meanwhile.
+    most_turns = max(1, min(30, over_turns // (2 * max(1, count))))
+    found = []
+    now = 0
+    for at in sorted(chance.randrange(max(1, over_turns)) for _ in range(count)):
+        after, turns = max(0, at - now), chance.randrange(most_turns)
+        found.append(Fault(kind=chance.choice(kinds), worker=chance.randrange(workers), after=after, turns=turns))
+        now += after + turns
+    return found
 
 
 ClusterFaultKind = Literal["kill_worker", "stop_worker", "kill_executors", "cut_off_node", "slow_node", "kill_node"]

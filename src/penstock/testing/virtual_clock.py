@@ -55,6 +55,10 @@ class VirtualClock:
         self._now_ns = end_ns
         self._settle()
 
+    def let_pass(self, seconds: float) -> None:
+        """Lets time pass in which nobody comes to do anything: what was due in it is late."""
+        self._now_ns += round(seconds * 1e9)
+
     def next_due_ns(self) -> int | None:
         """When something is due next in what lives by this clock; None if nothing ever is."""
         return min((due_ns for watcher in self._watchers if (due_ns := watcher.due_ns()) is not None), default=None)
