@@ -14,6 +14,7 @@ from penstock.topology.bolts import BaseBolt, BatchBolt, Bolt, KeyedBolt, Statef
 from penstock.topology.emit import Outputs
 from penstock.topology.spouts import Spout
 from penstock.topology.topology import Topology
+from penstock.topology.transactional import TransactionalSink
 from penstock.topology.tuples import Tuple
 from tests.topology.complaints import Numbers, Same, complaints, numbers, only_complaint, topology_with_numbers
 
@@ -183,6 +184,39 @@ def test_a_batch_bolt_has_no_process() -> None:
         def process_batch(self, batch: Any) -> None: ...
 
     assert complaint_about_bolt(Single()).startswith("Single.process is never called")
+
+
+def test_a_sink_is_given_no_batches() -> None:
+    class Both(BatchBolt, TransactionalSink):
+        def process_batch(self, batch: Any) -> None: ...
+
+        def prepare(self) -> None: ...
+
+        def commit(self, token: Any) -> None: ...
+
+    assert complaint_about_bolt(Both()) == (
+        "Both: wanted a BatchBolt or a TransactionalSink, got both: a BatchBolt is given whole batches, and a "
+        "TransactionalSink one tuple at a time"
+    )
+
+
+def test_a_sink_may_have_state() -> None:
+    class Halfway(StatefulBolt, TransactionalSink):
+        def process(self, tup: Tuple) -> None: ...
+
+        def snapshot(self) -> None: ...
+
+        def restore(self, state: Any) -> None: ...
+
+        def prepare(self) -> None: ...
+
+    class Whole(Halfway):
+        def commit(self, token: Any) -> None: ...
+
+    assert complaint_about_bolt(Halfway()) == "Halfway does not define commit(token)"
+    topo, source = topology_with_numbers()
+    topo.bolt("b", Whole(), source.shuffle())
+    assert complaints(topo) == []
 
 
 def test_positions_and_seeking_go_together() -> None:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from penstock.connectors.lines import Lines
 from penstock.errors import RunError
 from penstock.testing import CapturedSink, FedSpout, LocalCluster
 from penstock.testing.memory import MemoryInbox, MemoryWay
@@ -125,3 +126,21 @@ def test_a_worker_without_tasks_may_be_restarted_too() -> None:
         spout.end()
         cluster.run_to_end()
     assert sink.values == [(1,)]
+
+
+def test_at_most_once_a_spout_goes_on_from_where_it_was_last_heard_of() -> None:
+    topo, sink = Topology("resumed"), CapturedSink()
+    topo.bolt("sink", sink, topo.spout("numbers", Lines(range(300), fields=("n",))).shuffle())
+    with LocalCluster(
+        topo, delivery="at_most_once", worker_of={0: 0, 1: 1}, settings=WorkerSettings(spout_turn_tuples=1)
+    ) as cluster:
+        for _ in range(4):
+            cluster.step()
+        cluster.begin_epoch()  # which is when workers say where their spouts are
+        before = len(sink.values)
+        cluster.kill(0)
+        cluster.restart(0)
+        cluster.run_to_end()
+    assert 0 < before < 300
+    assert len(sink.values) == len(set(sink.values)) <= 300
+    assert sink.values[-1] == (299,)

@@ -45,8 +45,9 @@ class ParquetFiles(TransactionalSink):
     """Writes the tuples that it is given to Parquet files in a folder, a column for each field.
 
     With ``delivery="exactly_once"`` each task adds a file per epoch, and every tuple is in the files once, whatever
-    dies. In any other mode a file appears when it has `rows_per_file` rows and when the task ends; the rows of a file
-    that has not appeared yet are lost with their worker.
+    dies. With ``"at_least_once"`` each task adds a file per marker, about every second; the rows of a file that has not
+    appeared yet come again if their worker dies. With ``"at_most_once"`` a file appears when it has `rows_per_file`
+    rows and when the task ends; the rows of a file that has not appeared yet are lost with their worker.
 
     Args:
         path: a folder, or a URL of one on any filesystem that pyarrow knows. All workers have to reach the same one.

@@ -156,8 +156,8 @@ def _restore(old: tuple[SavedTask, ...], task: Task, count: int) -> TaskRestore:
             parts=tuple(one.parts for one in mine),
             prepared=tuple(one.prepared for one in mine if one.prepared is not None),
         )
-    # Another number of tasks: keys are shared out anew, and so is what sinks had prepared. Nothing else can be, which
-    # was checked before the start.
+    # Another number of tasks: keys are shared out anew, and so is what sinks had prepared or collected. Nothing else
+    # can be, which was checked before the start.
     return TaskRestore(
         task=task.id,
         ended=bool(old) and all(one.ended for one in old),

@@ -15,8 +15,9 @@ class TransactionalSink(Bolt):
 
     With ``delivery="exactly_once"`` the runtime calls `prepare` at the end of each epoch, saves the token together with
     the state of all other tasks, and calls `commit` when the epoch is committed. After a failure it begins with
-    `recover`. In any other mode it calls neither, and the sink commits by itself: at `finish`, at `close`, and whenever
-    it likes.
+    `recover`. With ``"at_least_once"`` it calls `prepare` and at once `commit` at every marker, about every second, and
+    tuples count as processed only then: those of a sink that dies before come again. With ``"at_most_once"``
+    it calls neither, and the sink commits by itself: at `finish`, at `close`, and whenever it likes.
 
     One that puts each epoch into a file of its own, under a hidden name at first:
 

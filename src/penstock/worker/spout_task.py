@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.flow.credit import Channel
-from penstock.transport.values import decode_value
+from penstock.topology.spouts import Spout
+from penstock.transport.values import decode_value, encode_value
 from penstock.worker.arrival import Marker
 from penstock.worker.failures import USER_ERRORS
 from penstock.worker.resume import SpoutProgress
@@ -21,6 +22,7 @@ class SpoutTask(RunningTask):
     def __init__(self, **common: Any) -> None:
         super().__init__(**common)
         self.draining = False
+        self._replayable = isinstance(self.logic, Spout) and self.logic.is_replayable()
 
     def run(self, exhausted: set[Channel], most_tuples: int) -> int:
         """Asks for tuples until there are none just now, `most_tuples` came or a target runs out of credit."""
@@ -81,7 +83,17 @@ class SpoutTask(RunningTask):
 
     def progress(self) -> SpoutProgress:
         """How far it has come, for whoever comes after it."""
-        return SpoutProgress(task=self.task, ended=self.ended)
+        return SpoutProgress(task=self.task, position=None if self.ended else self._position(), ended=self.ended)
+
+    def _position(self) -> bytes | None:
+        if not self._replayable:
+            return None
+        try:
+            return encode_value(self.logic.position())
+        except USER_ERRORS as error:
+            self.fail(error, None)
+            self._replayable = False
+            return None
 
     def resume(self, progress: SpoutProgress) -> None:
         """Goes on where its predecessor was; after `open`."""

@@ -16,7 +16,6 @@ from penstock.flow.pending import Kept, Pending
 from penstock.topology.emit import DEAD_LETTERS, Emit
 from penstock.topology.spouts import Spout
 from penstock.topology.tuples import Tuple
-from penstock.transport.values import encode_value
 from penstock.worker.failures import USER_ERRORS
 from penstock.worker.resume import SpoutProgress
 from penstock.worker.spout_task import SpoutTask
@@ -44,7 +43,6 @@ class TrackedSpoutTask(SpoutTask):
         self._tracked: Tracking = self.tracking
         self._ledger = Ledger(self.task)
         self._pending = Pending(most=max_pending, max_tries=max_tries)
-        self._replayable = isinstance(self.logic, Spout) and self.logic.is_replayable()
         # Who gives ids and takes failures is told of them, and emits again whatever it wants to.
         self._looks_after_itself = isinstance(self.logic, Spout) and type(self.logic).fail is not Spout.fail
         self._most_together = MOST_TOGETHER if max_tries > 1 else 1  # who is to have one try only must not share it
@@ -209,16 +207,6 @@ class TrackedSpoutTask(SpoutTask):
             self.fail(error, message_id)
 
     # ---- where it is
-
-    def _position(self) -> bytes | None:
-        if not self._replayable:
-            return None
-        try:
-            return encode_value(self.logic.position())
-        except USER_ERRORS as error:
-            self.fail(error, None)
-            self._replayable = False
-            return None
 
     def progress(self) -> SpoutProgress:
         """See SpoutTask: what is not done counts as not emitted."""

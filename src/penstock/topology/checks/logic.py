@@ -110,13 +110,22 @@ def _generator_problems(function: Callable[..., Any]) -> Iterator[str]:
 
 
 def _method_problems(logic: Logic) -> Iterator[str]:
-    base, required = next((kind, required) for kind, required in _REQUIRED.items() if isinstance(logic, kind))
+    kinds = tuple(kind for kind in _REQUIRED if isinstance(logic, kind))
     shown = _shown(logic)
+    if BatchBolt in kinds and len(kinds) > 1:
+        other = kinds[1 - kinds.index(BatchBolt)].__name__
+        yield (
+            f"{shown}: wanted a BatchBolt or a {other}, got both: a BatchBolt is given whole batches, and a {other} "
+            f"one tuple at a time"
+        )
+        return
+    # A sink may have state, too. Where two kinds want the same method, the first of them says how it is called.
+    required = {name: called for kind in reversed(kinds) for name, called in _REQUIRED[kind].items()}
     for name, arguments in {**required, **_OPTIONAL}.items():
         method = getattr(logic, name, None)
         if method is None:
             continue
-        if not _is_overridden(logic, base, name):
+        if not _is_overridden(logic, kinds, name):
             if name in required:
                 yield f"{shown} does not define {name}({', '.join(arguments)})"
         elif not callable(method):
@@ -125,14 +134,15 @@ def _method_problems(logic: Logic) -> Iterator[str]:
             yield f"{shown}.{name}: wanted a plain or a generator method, got an async one"
         elif problem := call_problem(method, *arguments):
             yield f"{shown}.{name}: {problem}"
-    if isinstance(logic, Spout) and _is_overridden(logic, Spout, "position") != _is_overridden(logic, Spout, "seek"):
+    if isinstance(logic, Spout) and _is_overridden(logic, kinds, "position") != _is_overridden(logic, kinds, "seek"):
         yield f"{shown}: wanted both position() and seek(position), or neither, got one of them"
     if isinstance(logic, BatchBolt) and hasattr(logic, "process"):
         yield f"{shown}.process is never called: a BatchBolt is given whole batches, by process_batch(batch)"
 
 
-def _is_overridden(logic: Logic, base: type[Logic], name: str) -> bool:
-    return name in vars(logic) or getattr(type(logic), name) is not getattr(base, name)
+def _is_overridden(logic: Logic, kinds: tuple[type[Logic], ...], name: str) -> bool:
+    own = getattr(type(logic), name)
+    return name in vars(logic) or all(own is not getattr(kind, name, None) for kind in kinds)
 
 
 def _shown(logic: Logic) -> str:
