@@ -1,6 +1,7 @@
 """What guarantees cost, and how soon a run recovers.
 
 benchmark     the run
+measured      all that it has measured
 goals         what is wanted
 tables        what is shown
 word_count    words/s under each guarantee

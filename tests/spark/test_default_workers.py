@@ -53,7 +53,9 @@ def test_a_run_has_the_slots_of_its_session_whatever_the_driver_has(
     summary = run(topologies.word_count(1), spark=spark)
 
     assert spare_slots(spark) == SPARE_SLOTS
-    assert len(summary.status.workers) == count_slots(spark).now - SPARE_SLOTS == 4  # type: ignore[operator]
+    slots = count_slots(spark).now
+    assert slots is not None
+    assert len(summary.status.workers) == slots - SPARE_SLOTS == 4
 
 
 def test_a_session_of_somebody_else_has_no_spare_slots() -> None:

@@ -10,7 +10,6 @@ import contextlib
 import os
 import re
 import signal
-import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -147,10 +146,7 @@ def await_all(running: Run) -> None:
 
 def await_long(condition: Callable[[], bool], what: str) -> None:
     """As `wait_until`, for what Spark takes its time for."""
-    deadline_s = time.monotonic() + LONG_PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline_s, f"waited {LONG_PATIENCE_S:g} s in vain: {what}"
-        time.sleep(0.05)
+    wait_until(condition, what, patience_s=LONG_PATIENCE_S)
 
 
 def _replaced_after(running: Run, victims: set[int], happens: Callable[[], object]) -> None:

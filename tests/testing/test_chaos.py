@@ -15,42 +15,16 @@ from penstock.flow.delivery import Delivery
 from penstock.testing import Fault, LocalCluster, survive
 from penstock.testing.chaos_report import ChaosReport
 from penstock.topology.bolts import KeyedBolt
-from penstock.topology.context import TaskContext
-from penstock.topology.spouts import Spout
 from penstock.topology.topology import Topology
 from penstock.topology.tuples import Tuple
 from penstock.worker.settings import WorkerSettings
+from tests.trickle import Trickle
 
 SEED = int(os.environ.get("PENSTOCK_CHAOS_SEED", "0")) or random.SystemRandom().randrange(1, 2**32)
 ROUNDS = int(os.environ.get("PENSTOCK_CHAOS_ROUNDS", "10"))
 TIGHT = WorkerSettings(
     credit_window_bytes=100, inbox_bytes=200, turn_tuples=4, spout_turn_tuples=4, local_queue_tuples=8
 )
-
-
-class Trickle(Spout):
-    """One item at a time, so that faults and epochs come between any two of them."""
-
-    fields = ("line",)
-
-    def __init__(self, items: list[str]) -> None:
-        self.items = items
-
-    def open(self, context: TaskContext) -> None:
-        self.share = self.items[context.index :: context.count]
-        self.given = 0
-
-    def next(self) -> tuple[str]:
-        if self.given == len(self.share):
-            raise StopIteration
-        self.given += 1
-        return (self.share[self.given - 1],)
-
-    def position(self) -> int:
-        return self.given
-
-    def seek(self, position: int) -> None:
-        self.given = position
 
 
 class Numbered(KeyedBolt):
@@ -63,7 +37,7 @@ class Numbered(KeyedBolt):
 
 def stateless() -> Topology:
     topo = Topology("stateless")
-    lines = topo.spout("lines", Trickle(["to be or not to be"] * 40), tasks=2)
+    lines = topo.spout("lines", Trickle(["to be or not to be"] * 40, field="line"), tasks=2)
     words = topo.bolt(
         "split", lambda tup: [(word,) for word in tup.line.split()], lines.shuffle(), tasks=3, fields=("word",)
     )
@@ -73,14 +47,14 @@ def stateless() -> Topology:
 
 def stateful() -> Topology:
     topo = Topology("stateful")
-    lines = topo.spout("lines", Trickle(["to", "be", "or", "not", "to", "be"] * 30), tasks=2)
+    lines = topo.spout("lines", Trickle(["to", "be", "or", "not", "to", "be"] * 30, field="line"), tasks=2)
     topo.bolt("all", Collect(), topo.bolt("number", Numbered(), lines.by("line"), tasks=3).shuffle(), tasks=2)
     return topo
 
 
 def long() -> Topology:
     topo = Topology("long")
-    topo.bolt("all", Collect(), topo.spout("lines", Trickle(["to"] * 600)).shuffle(), tasks=2)
+    topo.bolt("all", Collect(), topo.spout("lines", Trickle(["to"] * 600, field="line")).shuffle(), tasks=2)
     return topo
 
 

@@ -15,37 +15,14 @@ from penstock.connectors.lines import Lines
 from penstock.errors import RunError
 from penstock.testing import LocalCluster
 from penstock.topology.bolts import BatchBolt, KeyedBolt, StatefulBolt
-from penstock.topology.context import TaskContext
-from penstock.topology.spouts import Spout
 from penstock.topology.topology import Topology
 from penstock.topology.transactional import TransactionalSink
 from penstock.topology.tuples import Tuple
 from penstock.worker.settings import WorkerSettings
+from tests.trickle import Trickle
 
 COUNT = 60
 KEYS = 7
-
-
-class Numbers(Spout):
-    """Counts to `COUNT`, a number at a time, so that an epoch can end between any two of them."""
-
-    fields = ("n",)
-
-    def open(self, context: TaskContext) -> None:
-        self.share = range(context.index, COUNT, context.count)
-        self.seek(0)
-
-    def next(self) -> tuple[int]:
-        if self.given == len(self.share):
-            raise StopIteration
-        self.given += 1
-        return (self.share[self.given - 1],)
-
-    def position(self) -> int:
-        return self.given
-
-    def seek(self, position: int) -> None:
-        self.given = position
 
 
 class Numbered(KeyedBolt):
@@ -113,7 +90,7 @@ class Shelf(TransactionalSink):
 
 def topology(tasks: int) -> Topology:
     topo = Topology("exact")
-    lines = topo.spout("lines", Numbers(), tasks=2)
+    lines = topo.spout("lines", Trickle(range(COUNT), field="n"), tasks=2)
     keyed = topo.bolt("keyed", lambda tup: (tup.n % KEYS,), lines.shuffle(), tasks=tasks, fields=("key",))
     numbered = topo.bolt("numbered", Numbered(), keyed.by("key"), tasks=tasks)
     total = topo.bolt("total", Total(), numbered.to_one())
@@ -228,7 +205,7 @@ def test_state_that_cannot_be_saved_ends_the_run_by_name() -> None:
 def test_a_marker_that_comes_before_the_word_of_its_epoch_counts() -> None:
     """A bolt that missed it would be saved later, as it is at its end: state that does not fit the positions."""
     topo = Topology("early")
-    lines = topo.spout("lines", Numbers())
+    lines = topo.spout("lines", Trickle(range(COUNT), field="n"))
     numbered = topo.bolt("numbered", Numbered(), lines.by("n"))
     topo.bolt("rows", Collect(), numbered.shuffle())
     sized = WorkerSettings(spout_turn_tuples=1, turn_tuples=4)
@@ -248,7 +225,7 @@ def test_a_marker_that_comes_before_the_word_of_its_epoch_counts() -> None:
 def test_a_sink_that_dies_before_it_has_committed_the_last_epoch_commits_it_when_it_is_back() -> None:
     Shelf.shelf.clear()
     topo = Topology("last")
-    topo.bolt("shelf", Shelf(), topo.spout("lines", Numbers()).shuffle())
+    topo.bolt("shelf", Shelf(), topo.spout("lines", Trickle(range(COUNT), field="n")).shuffle())
     with LocalCluster(topo, delivery="exactly_once", worker_of={0: 0, 1: 1}) as cluster:
         while not all(worker.ended for worker in cluster.workers.values()):
             cluster.step()
@@ -286,7 +263,7 @@ class NeverEmpty(Shelf):
 def test_a_sink_that_always_has_a_token_does_not_keep_a_run_from_its_end() -> None:
     Shelf.shelf.clear()
     topo = Topology("tokens")
-    topo.bolt("shelf", NeverEmpty(), topo.spout("lines", Numbers()).shuffle())
+    topo.bolt("shelf", NeverEmpty(), topo.spout("lines", Trickle(range(COUNT), field="n")).shuffle())
     with LocalCluster(topo, delivery="exactly_once") as cluster:
         cluster.run_to_end(most_s=10.0)
     assert sorted(Shelf.shelf) == [(n,) for n in range(COUNT)]
