@@ -4,6 +4,7 @@ This module is the public door: everything a user needs is in `__all__`. Nothing
 """
 
 from penstock.connectors.collect import Collect
+from penstock.connectors.from_frame import FromFrame
 from penstock.connectors.lines import Lines
 from penstock.connectors.parquet_files import ParquetFiles
 from penstock.connectors.rate import Rate
@@ -11,6 +12,7 @@ from penstock.connectors.text_files import TextFiles
 from penstock.errors import CheckpointError, PenstockError, RunError, SlotsError, StartError, TopologyError
 from penstock.spark.run import Run, run, start
 from penstock.spark.summary import Summary
+from penstock.spark.transform import transform
 from penstock.topology.bolts import BatchBolt, Bolt, KeyedBolt, StatefulBolt
 from penstock.topology.context import TaskContext
 from penstock.topology.emit import Emit
@@ -26,6 +28,7 @@ __all__ = [
     "CheckpointError",
     "Collect",
     "Emit",
+    "FromFrame",
     "KeyedBolt",
     "Lines",
     "ParquetFiles",
@@ -47,6 +50,7 @@ __all__ = [
     "__version__",
     "run",
     "start",
+    "transform",
 ]
 
 

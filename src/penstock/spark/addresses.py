@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -16,7 +17,7 @@ from penstock.spark.session_settings import SessionSettings
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["DriverAddress", "driver_address", "worker_address"]
+__all__ = ["DriverAddress", "driver_address", "executor_address", "worker_address"]
 
 _LOOPBACK = "127.0.0.1"
 
@@ -55,6 +56,17 @@ def worker_address(endpoint: str) -> str:
     driver = urlsplit(endpoint).hostname
     assert driver is not None, f"an endpoint has a host, got {endpoint!r}"
     return address_towards(driver)
+
+
+def executor_address(executors: Sequence[str], own: int) -> str:
+    """The address at which the others of these executors reach this one. Each is given as Spark knows it, host:port."""
+    hosts = [urlsplit(f"//{address}").hostname or _LOOPBACK for address in executors]
+    for known in (os.environ.get("SPARK_LOCAL_IP"), hosts[own]):
+        if known and _is_own(known):
+            return socket.gethostbyname(known)
+    # Behind a proxy, Spark knows it by a name that is none of its addresses.
+    others = [host for host in hosts if host != hosts[own]]
+    return address_towards(others[0]) if others else _LOOPBACK
 
 
 def _is_own(address: str) -> bool:

@@ -45,13 +45,13 @@ class Topology:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self._declarations: list[Declaration] = []
+        self.declarations: list[Declaration] = []
 
     @property
     def components(self) -> dict[str, ComponentSpec]:
         """All components by name, each after those whose streams it takes."""
         found: dict[str, ComponentSpec] = {}
-        for declared in self._declarations:
+        for declared in self.declarations:
             found.setdefault(declared.spec.name, declared.spec)
         return found
 
@@ -108,7 +108,7 @@ class Topology:
 
     def declare_dead_letters(self, component: str) -> None:
         """Gives a component a stream of dead letters. See `Component.dead_letters`, which does this."""
-        for declared in self._declarations:
+        for declared in self.declarations:
             if declared.spec.name == component:
                 declared.spec.streams[DEAD_LETTERS] = DEAD_LETTER_FIELDS
 
@@ -118,7 +118,7 @@ class Topology:
         Args:
             shipped: whether it is to run in other processes, so that its components must be able to travel.
         """
-        found = problems_of(self.name, self._declarations, shipped=shipped)
+        found = problems_of(self.name, self.declarations, shipped=shipped)
         if found:
             raise TopologyError(report(self.name, found))
 
@@ -152,7 +152,7 @@ class Topology:
         return tuple(subscriptions), notes
 
     def _add(self, declared: Declaration) -> Component:
-        self._declarations.append(declared)
+        self.declarations.append(declared)
         return Component(self, declared.spec.name)
 
     def _repr_markdown_(self) -> str:

@@ -72,5 +72,5 @@ def merged(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
 
 
 def rows_of(batch: pa.RecordBatch) -> Iterable[tuple[Any, ...]]:
-    """A record batch as tuples."""
-    return zip(*(column.to_pylist() for column in batch.columns), strict=True)
+    """A record batch as tuples. A map is a dict there, as a struct is."""
+    return zip(*(column.to_pylist(maps_as_pydicts="strict") for column in batch.columns), strict=True)

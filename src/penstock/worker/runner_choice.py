@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from penstock.topology.arrow_sink import ArrowSink
 from penstock.topology.bolts import BatchBolt
 from penstock.topology.collecting import CollectingBolt
 from penstock.topology.transactional import TransactionalSink
+from penstock.worker.arrow_sink_runner import ArrowSinkRunner
 from penstock.worker.runners import BatchRunner, InputEdge, RecordRunner, Runner
 from penstock.worker.sink_runner import TrackedSinkRunner
 from penstock.worker.tracked_runners import TrackedBatchRunner, TrackedRecordRunner
@@ -20,6 +22,8 @@ __all__ = ["runner_for"]
 def runner_for(task: RunningTask, inputs: dict[int, InputEdge]) -> Runner:
     """By what the bolt is given, and whether trees are tracked."""
     if task.tracking is None:
+        if isinstance(task.logic, ArrowSink):
+            return ArrowSinkRunner(task, task.logic)
         return BatchRunner(task, inputs) if isinstance(task.logic, BatchBolt) else RecordRunner(task, inputs)
     if isinstance(task.logic, BatchBolt):
         return TrackedBatchRunner(task, inputs, task.tracking)

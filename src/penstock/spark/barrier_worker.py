@@ -1,0 +1,180 @@
+"""The executor's side of a transform: a task of a barrier stage that is a worker.
+
+There is no controller. The tasks of the stage tell each other where they are, each works out the same assignment, and
+then all run their duty cycles until everything has ended:
+
+    tell and hear who is where (allGather) → open tasks, attach → all are there (barrier) → work → all have ended (barrier)
+
+One thread does everything. When Spark is slow to take what came out, this thread waits for it: it reads no frames
+meanwhile, its ring fills, and those who send to it wait for credit, up to the spouts, which then ask Spark for no more.
+
+Whatever goes wrong is raised. Then Spark ends all tasks of the stage and starts the whole of it anew, so what Spark
+keeps is the output of one attempt in which nothing failed and nothing was lost.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from penstock.errors import RunError
+from penstock.plan.shape import shape_of
+from penstock.spark.addresses import executor_address
+from penstock.spark.frame_input import FrameInput, FrameSpout
+from penstock.spark.frame_output import FrameOutput
+from penstock.spark.node import node_identity
+from penstock.spark.transform_plan import plan_transform
+from penstock.spark.transform_ticket import TransformTicket
+from penstock.topology.shipping import from_bytes
+from penstock.transport.links import LinkReceiver
+from penstock.transport.ring import RingReader, RingSettings
+from penstock.worker.deployment import Deployment
+from penstock.worker.garbage import GarbageKeeper
+from penstock.worker.peers import way_to
+from penstock.worker.worker import Worker
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["serve_transform"]
+
+LOOK_AT_PEERS_EVERY_NS = 50_000_000
+IDLE_AT_MOST_S = 0.02
+MOST_ASSIGNMENTS = 1 << 31  # a frame has four bytes for their number
+
+
+class _Whereabouts(msgspec.Struct, frozen=True):
+    """What a worker tells the others of itself."""
+
+    node: str
+    ring_address: str
+    link_endpoint: str
+    attempt: int
+    """Greater than that of any task of an attempt of the stage that failed before."""
+
+
+def serve_transform(ticket: bytes, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Is a worker of a transform until all of them have ended. Yields what comes out here, as it is made."""
+    from pyspark import BarrierTaskContext
+
+    context = BarrierTaskContext.get()
+    given = msgspec.msgpack.decode(ticket, type=TransformTicket)
+    host = executor_address([info.address for info in context.getTaskInfos()], context.partitionId())
+    with (
+        RingReader.create(RingSettings(capacity_bytes=given.settings.inbox_bytes)) as inbox,
+        LinkReceiver(
+            host=host,
+            ring_address=inbox.address,
+            keys=given.keys,
+            high_water_frames=given.settings.link_high_water_frames,
+        ) as link,
+        contextlib.closing(GarbageKeeper(time.monotonic_ns)) as garbage,
+    ):
+        task = _TransformTask(given, context, inbox, link)
+        with contextlib.closing(task.build(batches)):
+            garbage.settle()
+            context.barrier()  # everybody is attached: who is gone from now on has died
+            yield from task.run(garbage)
+            context.barrier()  # everybody has read what we sent: nobody needs us any more
+
+
+class _TransformTask:
+    def __init__(self, ticket: TransformTicket, context: Any, inbox: RingReader, link: LinkReceiver) -> None:
+        self._ticket = ticket
+        self._context = context
+        self._inbox = inbox
+        self._link = link
+
+    def build(self, batches: Iterable[pa.RecordBatch]) -> Worker:
+        own = self._context.partitionId()
+        peers = self._meet()
+        topology = from_bytes(self._ticket.topology)
+        everywhere = {
+            name for name, spec in topology.components.items() if isinstance(spec.logic, FrameSpout | FrameOutput)
+        }
+        ways = {
+            number: way_to(
+                same_node=peer.node == peers[own].node,
+                ring_address=peer.ring_address,
+                link_endpoint=peer.link_endpoint,
+                keys=self._ticket.keys,
+                settings=self._ticket.settings,
+            )
+            for number, peer in enumerate(peers)
+            if number != own
+        }
+        self._deployment = Deployment(
+            worker=own,
+            topology=topology,
+            assignment=plan_transform(
+                shape_of(topology),
+                everywhere=everywhere,
+                nodes=[peer.node for peer in peers],
+                # What is still under way from an attempt that failed has another number, and is not taken for ours.
+                number=max(peer.attempt for peer in peers) % MOST_ASSIGNMENTS + 1,
+            ),
+            inbox=self._inbox,
+            ways=ways,
+            settings=self._ticket.settings,
+        )
+        self._worker = self._deployment.build()
+        rows = FrameInput(batches, self._ticket.inputs)
+        for spout in self._worker.spouts:
+            if isinstance(spout.logic, FrameSpout):
+                spout.logic.input = rows
+        (self._output,) = (bolt.logic for bolt in self._worker.bolts if isinstance(bolt.logic, FrameOutput))
+        return self._worker
+
+    def _meet(self) -> list[_Whereabouts]:
+        own = _Whereabouts(node_identity(), self._inbox.address, self._link.endpoint, self._context.taskAttemptId())
+        told = self._context.allGather(msgspec.json.encode(own).decode())
+        return [msgspec.json.decode(text, type=_Whereabouts) for text in told]
+
+    def run(self, garbage: GarbageKeeper) -> Iterator[pa.RecordBatch]:
+        worker = self._worker
+        worker.begin()
+        look_at_peers_ns = 0
+        while True:
+            worked = worker.do_work()
+            self._raise_failures()
+            yield from self._output.batches(all=not worked)
+            now_ns = time.monotonic_ns()
+            if now_ns >= look_at_peers_ns:
+                look_at_peers_ns = now_ns + LOOK_AT_PEERS_EVERY_NS
+                self._look_at_peers()
+            if worked:
+                garbage.busy()
+                continue
+            if worker.ended:
+                break
+            garbage.idle()
+            worker.idle(IDLE_AT_MOST_S)
+        self._require_nothing_lost()
+
+    def _raise_failures(self) -> None:
+        for failure, _ in self._deployment.failures.take_fresh():
+            on = f" on {failure.culprit}" if failure.culprit else ""
+            message = f"component {failure.component!r} (task {failure.task}) raised {failure.kind}{on}\n{failure.trace}"
+            raise RunError(message)
+
+    def _look_at_peers(self) -> None:
+        gone = self._worker.gone_peers()
+        if gone:
+            message = f"worker {gone[0]} of this transform has died"
+            raise RunError(message)
+        if self._link.error is not None:
+            raise RunError(self._link.error)
+        if self._link.lost_frames:
+            message = f"the link from other nodes broke, and {self._link.lost_frames} frames were lost"
+            raise RunError(message)
+
+    def _require_nothing_lost(self) -> None:
+        self._look_at_peers()
+        lost, unreadable = self._worker.lost_tuples, self._worker.unreadable + self._link.refused_frames
+        if lost or unreadable:
+            message = f"{lost} tuples were lost between workers, and {unreadable} frames could not be read"
+            raise RunError(message)

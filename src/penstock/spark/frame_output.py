@@ -1,0 +1,69 @@
+"""The way out: what reaches the output, as record batches of the declared schema."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.spark.frame_types import MOST_SHOWN, Column, column_of_array, column_of_values
+from penstock.topology.arrow_sink import ArrowSink
+from penstock.topology.tuples import Tuple
+
+__all__ = ["FrameOutput"]
+
+ROWS_PER_BATCH = 8192
+"""Tuples are gathered until there are so many, or nothing else is to do: a batch costs the same for one row."""
+
+
+class FrameOutput(ArrowSink):
+    """The sink at the end of a transform: one in each worker, whose batches go to Spark."""
+
+    def __init__(self, output: str, columns: Sequence[Column]) -> None:
+        self._output = output
+        self._columns = tuple(columns)
+        self._schema = pa.schema([pa.field(column.name, column.type, column.nullable) for column in columns])
+        self._rows: list[Tuple] = []
+        self._ready: deque[pa.RecordBatch] = deque()
+
+    def take_tuples(self, tuples: Sequence[Tuple]) -> None:
+        """See ArrowSink."""
+        self._rows.extend(tuples)
+        if len(self._rows) >= ROWS_PER_BATCH:
+            self._make_batch()
+
+    def take_batch(self, batch: pa.RecordBatch) -> None:
+        """See ArrowSink."""
+        self._make_batch()
+        place = partial(self._place, lambda row: batch.slice(row, 1).to_pylist()[0].values())
+        columns = zip(batch.columns, self._columns, strict=True)
+        self._put([column_of_array(array, column, place) for array, column in columns])
+
+    def finish(self) -> None:
+        """Makes a batch of what is left."""
+        self._make_batch()
+
+    def batches(self, *, all: bool) -> Iterator[pa.RecordBatch]:
+        """Takes the batches that are ready; with `all`, what was gathered so far is one of them."""
+        if all:
+            self._make_batch()
+        while self._ready:
+            yield self._ready.popleft()
+
+    def _make_batch(self) -> None:
+        if not self._rows:
+            return
+        rows, self._rows = self._rows, []
+        place = partial(self._place, rows.__getitem__)
+        columns = zip(zip(*rows, strict=True), self._columns, strict=True)
+        self._put([column_of_values(values, column, place) for values, column in columns])
+
+    def _put(self, arrays: list[pa.Array]) -> None:
+        self._ready.append(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
+
+    def _place(self, values_of: Callable[[int], Iterable[Any]], row: int) -> str:
+        shown = repr(tuple(values_of(row)))
+        return f"output {self._output!r}, row {shown if len(shown) <= MOST_SHOWN else shown[:MOST_SHOWN] + '…'}"

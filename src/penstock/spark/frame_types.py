@@ -1,0 +1,199 @@
+"""Values to columns of declared types. What does not fit is an error that names row, column, wanted and got.
+
+Arrow is generous: it takes bytes for text, drops the keys of a dict that a struct has no field for, and reads a time
+without a zone as if it were UTC. A table that is silently wrong is worse than an error, so that is looked for first.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+__all__ = ["MOST_SHOWN", "Column", "Place", "column_of_array", "column_of_values"]
+
+Place = Callable[[int], str]
+"""Tells which row it is, for people, from its number among those at hand."""
+
+MOST_SHOWN = 200
+"""How many characters of a value or of a row an error shows."""
+
+
+class Column(msgspec.Struct, frozen=True, kw_only=True):
+    """One column of the declared schema."""
+
+    name: str
+    type: Any
+    """Its Arrow type."""
+    declared: str
+    """The same as the user wrote it."""
+    nullable: bool
+
+
+def column_of_values(values: Sequence[Any], column: Column, place: Place) -> pa.Array:
+    """Python values as a column. ValueError names the first that does not fit."""
+    # One pass in C finds out that nothing needs a closer look: most columns hold plain values of one type.
+    kinds = set(map(type, values))
+    kinds.discard(type(None))
+    closely = not kinds <= _PLAIN.get(column.type.id, frozenset())
+    if closely or (not column.nullable and None in values):
+        for row, value in enumerate(values):
+            for problem in _problems(value, column.type, column.name, nullable=column.nullable):
+                raise _misfit(place(row), problem, column, value)
+    try:
+        return pa.array(values, column.type)
+    except _ARROW_ERRORS:
+        for row, value in enumerate(values):
+            try:
+                pa.array([value], column.type)
+            except _ARROW_ERRORS as error:
+                raise _misfit(place(row), f"column {column.name!r}: {error}", column, value) from None
+        raise
+
+
+def column_of_array(array: pa.Array, column: Column, place: Place) -> pa.Array:
+    """A column of a record batch as one of the declared type: as it is if it has that, else cast without loss."""
+    if not column.nullable and array.null_count:
+        row = pc.index(array.is_null(), True).as_py()
+        raise _misfit(place(row), f"column {column.name!r} may not be null", column, None)
+    if array.type == column.type:
+        return array
+    if pa.types.is_dictionary(array.type):
+        return column_of_array(array.dictionary_decode(), column, place)
+    if not _alike(array.type, column.type):
+        if pa.types.is_nested(column.type) and pa.types.is_nested(array.type):
+            return column_of_values(array.to_pylist(maps_as_pydicts="strict"), column, place)
+        message = f"{place(0)}: column {column.name!r}: wanted {column.declared}, got a column of {array.type}"
+        raise ValueError(message)
+    try:
+        return array.cast(column.type)
+    except _ARROW_ERRORS:
+        for row in range(len(array)):
+            try:
+                array.slice(row, 1).cast(column.type)
+            except _ARROW_ERRORS as error:
+                raise _misfit(place(row), f"column {column.name!r}: {error}", column, array[row].as_py()) from None
+        raise
+
+
+# Arrow's errors have no common root but for Exception.
+_ARROW_ERRORS = (pa.ArrowException, ValueError, TypeError, OverflowError)
+
+
+def _misfit(place: str, problem: str, column: Column, value: Any) -> ValueError:
+    shown = repr(value)
+    shown = shown if len(shown) <= MOST_SHOWN else shown[:MOST_SHOWN] + "…"
+    return ValueError(f"{place}: {problem}: wanted {column.declared}, got the {type(value).__name__} {shown}")
+
+
+_INTEGERS = tuple(kind().id for kind in (pa.int8, pa.int16, pa.int32, pa.int64))
+_FLOATS = tuple(kind().id for kind in (pa.float32, pa.float64))
+_TEXTS = (pa.string().id, pa.large_string().id)
+_BINARIES = (pa.binary().id, pa.large_binary().id)
+_DECIMAL = pa.decimal128(1).id
+_TIMESTAMP = pa.timestamp("us").id
+_NULL = pa.null().id
+
+# By the id of the Arrow type: values that Arrow takes as they are, or refuses by itself.
+_PLAIN: dict[int, frozenset[type]] = {
+    **dict.fromkeys(_INTEGERS, frozenset({int})),
+    **dict.fromkeys(_FLOATS, frozenset({float, int})),
+    **dict.fromkeys(_TEXTS, frozenset({str})),
+    **dict.fromkeys(_BINARIES, frozenset({bytes})),
+    pa.bool_().id: frozenset({bool}),
+    pa.date32().id: frozenset({dt.date}),
+    _DECIMAL: frozenset({decimal.Decimal, int}),
+}
+
+# By the id of the Arrow type: what a value has to be at least.
+_WANTED: dict[int, tuple[type, ...]] = {
+    **dict.fromkeys(_INTEGERS, (int,)),
+    **dict.fromkeys(_FLOATS, (float, int)),
+    **dict.fromkeys(_TEXTS, (str,)),
+    **dict.fromkeys(_BINARIES, (bytes, bytearray)),
+    pa.bool_().id: (bool,),
+    pa.date32().id: (dt.date,),
+    pa.time64("ns").id: (dt.time,),
+    pa.duration("us").id: (dt.timedelta,),
+    _DECIMAL: (decimal.Decimal, int),
+    _TIMESTAMP: (dt.datetime,),
+}
+
+
+def _problems(value: Any, kind: pa.DataType, where: str, *, nullable: bool) -> Iterator[str]:
+    """What is wrong with a value, and where in it, deep down."""
+    if value is None:
+        if not nullable:
+            yield f"column {where!r} may not be null"
+    elif pa.types.is_struct(kind):
+        yield from _struct_problems(value, kind, where)
+    elif pa.types.is_map(kind):
+        if not isinstance(value, dict):
+            yield f"column {where!r} takes dicts"
+            return
+        for key, item in value.items():
+            yield from _problems(key, kind.key_type, f"{where}.key", nullable=False)
+            yield from _problems(item, kind.item_type, f"{where}.value", nullable=kind.item_field.nullable)
+    elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        if isinstance(value, str | bytes | dict) or not isinstance(value, Sequence):
+            yield f"column {where!r} takes lists"
+            return
+        for item in value:
+            yield from _problems(item, kind.value_type, f"{where}.element", nullable=kind.value_field.nullable)
+    else:
+        yield from _plain_problems(value, kind, where)
+
+
+def _struct_problems(value: Any, kind: pa.StructType, where: str) -> Iterator[str]:
+    if not isinstance(value, dict):
+        yield f"column {where!r} takes dicts with the keys {', '.join(field.name for field in kind)}"
+        return
+    strangers = value.keys() - {field.name for field in kind}
+    if strangers:
+        yield f"column {where!r} has no field {', '.join(map(repr, strangers))}"
+    for field in kind:
+        yield from _problems(value.get(field.name), field.type, f"{where}.{field.name}", nullable=field.nullable)
+
+
+def _plain_problems(value: Any, kind: pa.DataType, where: str) -> Iterator[str]:
+    wanted = _WANTED.get(kind.id)
+    if wanted is None:  # Arrow knows better, as with null
+        return
+    # True is an int to Python, and a date and time is a date.
+    is_other = isinstance(value, bool) != (bool in wanted) or (isinstance(value, dt.datetime) and kind.id != _TIMESTAMP)
+    if not isinstance(value, wanted) or is_other:
+        yield f"column {where!r} takes {' or '.join(one.__name__ for one in wanted)}"
+    elif kind.id == _TIMESTAMP and (value.tzinfo is None) != (kind.tz is None):
+        takes = "times without a zone" if kind.tz is None else "times with a zone (tzinfo)"
+        yield f"column {where!r} takes {takes}"
+
+
+_CAST_WITHIN = (
+    _INTEGERS,
+    _FLOATS,
+    _TEXTS,
+    _BINARIES,
+    (_DECIMAL, pa.decimal256(1).id),
+    (pa.date32().id, pa.date64().id),
+    (pa.time32("s").id, pa.time64("us").id),
+)
+
+
+def _alike(given: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether one can become the other, and mean the same."""
+    if given.id == _NULL:
+        return True
+    if given.id == _TIMESTAMP:
+        return wanted.id == _TIMESTAMP and (given.tz is None) == (wanted.tz is None)
+    if given.id in _INTEGERS and wanted.id in (*_FLOATS, _DECIMAL):
+        return True
+    if given.id in (pa.uint8().id, pa.uint16().id, pa.uint32().id, pa.uint64().id):
+        return wanted.id in _INTEGERS
+    if pa.types.is_duration(given):
+        return bool(pa.types.is_duration(wanted))
+    return any(given.id in family and wanted.id in family for family in _CAST_WITHIN)
