@@ -3,7 +3,10 @@
 There is no controller. The tasks of the stage tell each other where they are, each works out the same assignment, and
 then all run their duty cycles until everything has ended:
 
-    tell and hear who is where (allGather) → open tasks, attach → all are there (barrier) → work → all have ended (barrier)
+    tell and hear who is where (allGather) → open the tasks → work → all have ended: leave
+
+That all have ended is told by end markers: they go from the output of every worker to a `Farewell` in every worker. A
+barrier of Spark's would do, but costs a second each, because that is how often it looks.
 
 One thread does everything. When Spark is slow to take what came out, this thread waits for it: it reads no frames
 meanwhile, its ring fills, and those who send to it wait for credit, up to the spouts, which then ask Spark for no more.
@@ -25,13 +28,14 @@ from penstock.errors import RunError
 from penstock.plan.shape import shape_of
 from penstock.spark.addresses import executor_address
 from penstock.spark.frame_input import FrameInput, FrameSpout
-from penstock.spark.frame_output import FrameOutput
+from penstock.spark.frame_output import Farewell, FrameOutput
 from penstock.spark.node import node_identity
 from penstock.spark.transform_plan import plan_transform
 from penstock.spark.transform_ticket import TransformTicket
 from penstock.topology.shipping import from_bytes
 from penstock.transport.links import LinkReceiver
 from penstock.transport.ring import RingReader, RingSettings
+from penstock.worker.carriers import FrameWay
 from penstock.worker.deployment import Deployment
 from penstock.worker.garbage import GarbageKeeper
 from penstock.worker.peers import way_to
@@ -45,6 +49,9 @@ __all__ = ["serve_transform"]
 LOOK_AT_PEERS_EVERY_NS = 50_000_000
 IDLE_AT_MOST_S = 0.02
 MOST_ASSIGNMENTS = 1 << 31  # a frame has four bytes for their number
+
+
+_EVERYWHERE = (FrameSpout, FrameOutput, Farewell)
 
 
 class _Whereabouts(msgspec.Struct, frozen=True):
@@ -77,9 +84,9 @@ def serve_transform(ticket: bytes, batches: Iterable[pa.RecordBatch]) -> Iterato
         task = _TransformTask(given, context, inbox, link)
         with contextlib.closing(task.build(batches)):
             garbage.settle()
-            context.barrier()  # everybody is attached: who is gone from now on has died
             yield from task.run(garbage)
-            context.barrier()  # everybody has read what we sent: nobody needs us any more
+            if task.uses_links:
+                context.barrier()  # a link that is closed loses what it has not sent yet
 
 
 class _TransformTask:
@@ -93,10 +100,9 @@ class _TransformTask:
         own = self._context.partitionId()
         peers = self._meet()
         topology = from_bytes(self._ticket.topology)
-        everywhere = {
-            name for name, spec in topology.components.items() if isinstance(spec.logic, FrameSpout | FrameOutput)
-        }
-        ways = {
+        everywhere = {name for name, spec in topology.components.items() if isinstance(spec.logic, _EVERYWHERE)}
+        self.uses_links = any(peer.node != peers[own].node for peer in peers)
+        ways: dict[int, FrameWay | None] = {
             number: way_to(
                 same_node=peer.node == peers[own].node,
                 ring_address=peer.ring_address,
@@ -126,7 +132,7 @@ class _TransformTask:
         for spout in self._worker.spouts:
             if isinstance(spout.logic, FrameSpout):
                 spout.logic.input = rows
-        (self._output,) = (bolt.logic for bolt in self._worker.bolts if isinstance(bolt.logic, FrameOutput))
+        (self._output_task,) = (bolt for bolt in self._worker.bolts if isinstance(bolt.logic, FrameOutput))
         return self._worker
 
     def _meet(self) -> list[_Whereabouts]:
@@ -136,12 +142,13 @@ class _TransformTask:
 
     def run(self, garbage: GarbageKeeper) -> Iterator[pa.RecordBatch]:
         worker = self._worker
+        output: FrameOutput = self._output_task.logic
         worker.begin()
         look_at_peers_ns = 0
         while True:
             worked = worker.do_work()
             self._raise_failures()
-            yield from self._output.batches(all=not worked)
+            yield from output.batches(all=not worked)
             now_ns = time.monotonic_ns()
             if now_ns >= look_at_peers_ns:
                 look_at_peers_ns = now_ns + LOOK_AT_PEERS_EVERY_NS
@@ -158,12 +165,14 @@ class _TransformTask:
     def _raise_failures(self) -> None:
         for failure, _ in self._deployment.failures.take_fresh():
             on = f" on {failure.culprit}" if failure.culprit else ""
-            message = f"component {failure.component!r} (task {failure.task}) raised {failure.kind}{on}\n{failure.trace}"
+            message = (
+                f"component {failure.component!r} (task {failure.task}) raised {failure.kind}{on}\n{failure.trace}"
+            )
             raise RunError(message)
 
     def _look_at_peers(self) -> None:
         gone = self._worker.gone_peers()
-        if gone:
+        if gone and not self._output_task.ended:  # nobody leaves before that, and all may afterwards
             message = f"worker {gone[0]} of this transform has died"
             raise RunError(message)
         if self._link.error is not None:

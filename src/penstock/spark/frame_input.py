@@ -57,6 +57,6 @@ class FrameSpout(Spout):
     def __init__(self, name: str) -> None:
         self._name = name
 
-    def next(self) -> pa.RecordBatch | None:  # type: ignore[override] # a batch is an output, too
+    def next(self) -> pa.RecordBatch | None:
         """The next record batch, untouched."""
         return self.input.next_for(self._name)

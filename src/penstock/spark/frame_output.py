@@ -11,9 +11,10 @@ import pyarrow as pa
 
 from penstock.spark.frame_types import MOST_SHOWN, Column, column_of_array, column_of_values
 from penstock.topology.arrow_sink import ArrowSink
+from penstock.topology.bolts import Bolt
 from penstock.topology.tuples import Tuple
 
-__all__ = ["FrameOutput"]
+__all__ = ["Farewell", "FrameOutput"]
 
 ROWS_PER_BATCH = 8192
 """Tuples are gathered until there are so many, or nothing else is to do: a batch costs the same for one row."""
@@ -21,6 +22,8 @@ ROWS_PER_BATCH = 8192
 
 class FrameOutput(ArrowSink):
     """The sink at the end of a transform: one in each worker, whose batches go to Spark."""
+
+    fields = ("nothing",)  # but the end: see Farewell
 
     def __init__(self, output: str, columns: Sequence[Column]) -> None:
         self._output = output
@@ -67,3 +70,10 @@ class FrameOutput(ArrowSink):
     def _place(self, values_of: Callable[[int], Iterable[Any]], row: int) -> str:
         shown = repr(tuple(values_of(row)))
         return f"output {self._output!r}, row {shown if len(shown) <= MOST_SHOWN else shown[:MOST_SHOWN] + '…'}"
+
+
+class Farewell(Bolt):
+    """Takes the end of all `FrameOutput`s, one in each worker: when it has ended, nobody needs this worker any more."""
+
+    def process(self, tup: Tuple) -> None:
+        """Nothing ever comes."""

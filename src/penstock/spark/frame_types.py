@@ -168,7 +168,7 @@ def _plain_problems(value: Any, kind: pa.DataType, where: str) -> Iterator[str]:
     is_other = isinstance(value, bool) != (bool in wanted) or (isinstance(value, dt.datetime) and kind.id != _TIMESTAMP)
     if not isinstance(value, wanted) or is_other:
         yield f"column {where!r} takes {' or '.join(one.__name__ for one in wanted)}"
-    elif kind.id == _TIMESTAMP and (value.tzinfo is None) != (kind.tz is None):
+    elif isinstance(value, dt.datetime) and (value.tzinfo is None) != (kind.tz is None):
         takes = "times without a zone" if kind.tz is None else "times with a zone (tzinfo)"
         yield f"column {where!r} takes {takes}"
 

@@ -58,4 +58,3 @@ def batches_by_frame(batch: pa.RecordBatch, frames: Sequence[str]) -> Iterator[t
     for number in pc.unique(tags).to_pylist():
         rows = pc.filter(batch.column(f"of_{number}"), pc.equal(tags, number))
         yield frames[number], pa.RecordBatch.from_struct_array(rows)
-

@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from penstock.errors import StartError, TopologyError
-from penstock.plan.shape import shape_of
-from penstock.plan.tasks import tasks_of
 from penstock.spark.frame_input import FrameSpout
-from penstock.spark.frame_output import FrameOutput
+from penstock.spark.frame_output import Farewell, FrameOutput
 from penstock.spark.frame_types import Column
 from penstock.spark.frame_union import quoted, union_of
 from penstock.spark.session import spare_slots
@@ -19,7 +17,7 @@ from penstock.spark.session_settings import SessionSettings
 from penstock.spark.slots import count_slots, workers_by_default, workers_to_ask_for
 from penstock.spark.transform_ticket import TransformTicket
 from penstock.topology.emit import DEFAULT_STREAM
-from penstock.topology.groupings import LocalOrShuffle
+from penstock.topology.groupings import Broadcast, LocalOrShuffle
 from penstock.topology.part import part_of, with_bolt
 from penstock.topology.shipping import to_bytes
 from penstock.topology.spec import ComponentSpec, Subscription
@@ -51,9 +49,9 @@ def transform(
     """A topology as a DataFrame function: lazy, and any other operation can stand before and behind it.
 
     The rows of each DataFrame take the place of a spout's tuples, and what `output` emits becomes the rows of the
-    result. Only what `output` depends on runs. When the result is evaluated, all workers are tasks of one barrier stage:
-    it succeeds whole, or Spark starts it anew whole, so that each evaluation gives its answer once. An exception in a
-    spout or bolt is not counted, as in a run, but fails the stage.
+    result. Only what `output` depends on runs. When the result is evaluated, all workers are tasks of one barrier
+    stage: it succeeds whole, or Spark starts it anew whole, so that each evaluation gives its answer once. An exception
+    in a spout or bolt is not counted and passed over, as in a run, but fails the stage.
 
     Args:
         topology: what to run. It is checked whole, here and now.
@@ -79,7 +77,9 @@ def transform(
     def for_each_worker(spec: ComponentSpec) -> ComponentSpec:
         return msgspec.structs.replace(spec, tasks=count) if spec.name in inputs else spec
 
-    whole = with_bolt(part_of(part, ends=[output], changed=for_each_worker), _output(output, columns, count))
+    whole = part_of(part, ends=[output], changed=for_each_worker)
+    for sink in _sinks(output, columns, count):
+        whole = with_bolt(whole, sink)
     ticket = TransformTicket(
         topology=to_bytes(whole),
         inputs=tuple(inputs),
@@ -194,15 +194,24 @@ def _require_barriers(session: SparkSession) -> None:
         raise StartError(message)
 
 
-def _output(output: str, columns: list[Column], workers: int) -> ComponentSpec:
-    """A sink on each worker, so that nothing travels on its way out. Its name is one that no component can have."""
-    return ComponentSpec(
-        name=f"{output} → Spark",
+def _sinks(output: str, columns: list[Column], workers: int) -> Iterator[ComponentSpec]:
+    """On each worker one, so that nothing travels on its way out. Their names are such as no component can have."""
+    out = f"{output} → Spark"
+    yield ComponentSpec(
+        name=out,
         kind="bolt",
         logic=FrameOutput(output, columns),
         tasks=workers,
-        streams={},
+        streams={DEFAULT_STREAM: FrameOutput.fields},
         inputs=(Subscription(output, DEFAULT_STREAM, LocalOrShuffle()),),
+    )
+    yield ComponentSpec(
+        name=f"{out}, farewell",
+        kind="bolt",
+        logic=Farewell(),
+        tasks=workers,
+        streams={},
+        inputs=(Subscription(out, DEFAULT_STREAM, Broadcast("flat")),),
     )
 
 

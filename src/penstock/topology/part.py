@@ -1,12 +1,12 @@
 """A part of a topology: what one stream depends on, with other sources than it was declared with.
 
-    >>> from penstock.topology.topology import Topology
-    >>> topo = Topology("example")
-    >>> lines = topo.spout("lines", lambda: (yield), fields=("line",))
-    >>> words = topo.bolt("split", lambda tup: [(word,) for word in tup.line.split()], lines.shuffle(), fields=("word",))
-    >>> sink = topo.bolt("print", print, words.shuffle())
-    >>> list(part_of(topo, ends=["split"]).components)
-    ['lines', 'split']
+>>> from penstock.topology.topology import Topology
+>>> topo = Topology("example")
+>>> lines = topo.spout("lines", lambda: (yield), fields=("line",))
+>>> words = topo.bolt("split", lambda tup: [(word,) for word in tup.line.split()], lines.shuffle(), fields=("word",))
+>>> sink = topo.bolt("print", print, words.shuffle())
+>>> list(part_of(topo, ends=["split"]).components)
+['lines', 'split']
 """
 
 from __future__ import annotations

@@ -1,0 +1,119 @@
+"""Topologies for DataFrames."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.connectors.from_frame import FromFrame
+from penstock.topology.bolts import BatchBolt, Bolt, KeyedBolt
+from penstock.topology.topology import Topology
+from penstock.topology.tuples import Tuple
+
+
+class Split(Bolt):
+    fields = ("word",)
+
+    def process(self, tup: Tuple) -> Iterator[tuple[str]]:
+        for word in tup.line.split():
+            yield (word,)
+
+
+class Count(KeyedBolt):
+    fields = ("word", "count")
+
+    def process(self, key: Any, tup: Tuple) -> None:  # noqa: ARG002
+        self.state[key] = self.state.get(key, 0) + 1
+
+    def finish(self) -> Iterator[tuple[Any, int]]:
+        yield from self.state.items()
+
+
+def word_count(tasks: int = 2) -> Topology:
+    topo = Topology("word-count")
+    lines = topo.spout("lines", FromFrame("line"))
+    words = topo.bolt("split", Split(), lines.shuffle(), tasks=tasks)
+    topo.bolt("count", Count(), words.by("word"), tasks=tasks)
+    return topo
+
+
+GROUPINGS = ("shuffle", "local_or_shuffle", "by", "partial_key", "to_one")
+
+
+class PassBatch(BatchBolt):
+    def process_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        return batch
+
+
+def same(tup: Tuple) -> Tuple:
+    return tup
+
+
+def passing_on(fields: tuple[str, ...], *, grouping: str, tasks: int = 2, batches: bool = False) -> Topology:
+    """Gives back what it is given."""
+    topo = Topology("passing-on")
+    rows = topo.spout("rows", FromFrame(*fields))
+    for name in ("first", "second"):
+        takes = getattr(rows, grouping)(*([fields[0]] if grouping in ("by", "partial_key") else []))
+        rows = topo.bolt(name, PassBatch() if batches else same, takes, tasks=tasks, fields=fields)
+    return topo
+
+
+class Double(BatchBolt):
+    fields = ("id",)
+
+    def process_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        return pa.RecordBatch.from_arrays([pc.multiply(batch.column("id"), 2)], names=["id"])
+
+
+class KilledOnce(Bolt):
+    """Kills its process in the middle, if nobody has before."""
+
+    fields = ("id",)
+
+    def __init__(self, marker: Path, at: int) -> None:
+        self.marker = marker
+        self.at = at
+
+    def process(self, tup: Tuple) -> tuple[int]:
+        if tup.id == self.at and not self.marker.exists():
+            self.marker.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return (tup.id,)
+
+
+class Join(KeyedBolt):
+    """Pairs of a left and a right row with the same key."""
+
+    fields = ("key", "left", "right")
+
+    def process(self, key: Any, tup: Tuple) -> Iterator[tuple[Any, Any, Any]]:
+        lefts, rights = self.state.setdefault(key, ([], []))
+        if tup.source == "left":
+            lefts.append(tup[1])
+            yield from ((key, tup[1], right) for right in rights)
+        else:
+            rights.append(tup[1])
+            yield from ((key, left, tup[1]) for left in lefts)
+
+
+def joining() -> Topology:
+    topo = Topology("joining")
+    left = topo.spout("left", FromFrame("key", "left"))
+    right = topo.spout("right", FromFrame("key", "right"))
+    topo.bolt("join", Join(), left.by("key"), right.by("key"), tasks=3)
+    return topo
+
+
+def one_bolt(bolt: Any, *, fields: tuple[str, ...] | None = None, tasks: int = 2) -> Topology:
+    """`id` through one bolt."""
+    topo = Topology("one-bolt")
+    ids = topo.spout("ids", FromFrame("id"))
+    topo.bolt("bolt", bolt, ids.shuffle(), tasks=tasks, fields=fields)
+    return topo
