@@ -117,3 +117,10 @@ def one_bolt(bolt: Any, *, fields: tuple[str, ...] | None = None, tasks: int = 2
     ids = topo.spout("ids", FromFrame("id"))
     topo.bolt("bolt", bolt, ids.shuffle(), tasks=tasks, fields=fields)
     return topo
+
+
+def counting(tasks: int) -> Topology:
+    topo = Topology("counting")
+    words = topo.spout("words", FromFrame("word"))
+    topo.bolt("count", Count(), words.by("word"), tasks=tasks)
+    return topo

@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 __all__ = ["serve_transform"]
 
 LOOK_AT_PEERS_EVERY_NS = 50_000_000
+BEREAVED_FOR_NS = 2_000_000_000
+"""How long Spark has to end a worker whose peer is gone, until it ends by itself: the peer knows better why."""
 IDLE_AT_MOST_S = 0.02
 MOST_ASSIGNMENTS = 1 << 31  # a frame has four bytes for their number
 
@@ -95,6 +97,7 @@ class _TransformTask:
         self._context = context
         self._inbox = inbox
         self._link = link
+        self._bereaved_ns = 0
 
     def build(self, batches: Iterable[pa.RecordBatch]) -> Worker:
         own = self._context.partitionId()
@@ -173,8 +176,11 @@ class _TransformTask:
     def _look_at_peers(self) -> None:
         gone = self._worker.gone_peers()
         if gone and not self._output_task.ended:  # nobody leaves before that, and all may afterwards
-            message = f"worker {gone[0]} of this transform has died"
-            raise RunError(message)
+            now_ns = time.monotonic_ns()
+            self._bereaved_ns = self._bereaved_ns or now_ns
+            if now_ns - self._bereaved_ns > BEREAVED_FOR_NS:
+                message = f"worker {gone[0]} of this transform has died, or failed: see its own error"
+                raise RunError(message)
         if self._link.error is not None:
             raise RunError(self._link.error)
         if self._link.lost_frames:

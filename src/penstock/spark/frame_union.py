@@ -24,22 +24,15 @@ def union_of(frames: Sequence[DataFrame]) -> DataFrame:
     """One DataFrame with all rows of all. A partition of it is a partition of one of them."""
     if len(frames) == 1:
         return frames[0]
-    tagged = [_tagged(number, frames) for number in range(len(frames))]
-    whole = tagged[0]
-    for more in tagged[1:]:
-        whole = whole.union(more)
+    whole, *others = (_tagged(number, frame) for number, frame in enumerate(frames))
+    for more in others:
+        whole = whole.unionByName(more, allowMissingColumns=True)
     return whole
 
 
-def _tagged(number: int, frames: Sequence[DataFrame]) -> DataFrame:
-    columns = [f"{number} AS {_TAG}"]
-    for other, frame in enumerate(frames):
-        if other == number:
-            named = ", ".join(quoted(column) for column in frame.columns)
-            columns.append(f"struct({named}) AS of_{other}")
-        else:
-            columns.append(f"CAST(NULL AS {frame.schema.simpleString()}) AS of_{other}")
-    return frames[number].selectExpr(*columns)
+def _tagged(number: int, frame: DataFrame) -> DataFrame:
+    columns = ", ".join(map(quoted, frame.columns))
+    return frame.selectExpr(f"{number} AS {_TAG}", f"struct({columns}) AS of_{number}")
 
 
 def quoted(column: str) -> str:
