@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import os
 import signal
+from pathlib import Path
 from typing import Any
 
 from penstock.errors import RunError
 from penstock.spark.doctor import diagnose
 from penstock.spark.run import Run, run, start
 from penstock.spark.slots import count_slots
+from penstock.spark.transform import transform
 from tests.ring.patience import wait_until
-from tests.spark import topologies
+from tests.spark import topologies, transforms
 
 
 def word_count(spark: Any, *, workers: int, times: int) -> dict[str, Any]:
@@ -26,6 +28,21 @@ def word_count(spark: Any, *, workers: int, times: int) -> dict[str, Any]:
         "lost": summary.metrics.lost,
         "workers": len(summary.status.workers),
     }
+
+
+def transformed(spark: Any, *, workers: int, count: int) -> dict[str, int]:
+    lines = spark.range(0, count, 1, workers + 1).selectExpr("concat('the ', id % 7, ' end') AS line")
+    topo = transforms.word_count(tasks=workers)
+    out = transform(topo, {"lines": lines}, output="count", schema="word string, count long", workers=workers)
+    return {row.word: row["count"] for row in out.collect()}
+
+
+def transformed_twice(spark: Any, *, marker: Path, executor: bool, count: int) -> tuple[int, int, bool]:
+    """How many rows come out, and how many different ones, when a worker or its executor is killed in the middle."""
+    topo = transforms.one_bolt(transforms.KilledOnce(marker, at=count // 2, executor=executor))
+    out = transform(topo, {"ids": spark.range(0, count, 1, 3)}, output="bolt", schema="id long", workers=3)
+    ids = [row.id for row in out.collect()]
+    return len(ids), len(set(ids)), marker.exists()
 
 
 def testimony(spark: Any, *, workers: int) -> list[dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -41,3 +42,9 @@ def test_a_killed_worker_comes_back(connect: RemoteDriver) -> None:
 
 def test_a_worker_that_hangs_is_ended_by_force(connect: RemoteDriver) -> None:
     assert connect(scenarios.hung) == {"phase": "ended", "gone": True}
+
+
+def test_a_topology_is_a_function_of_frames(connect: RemoteDriver, tmp_path: Path) -> None:
+    assert connect(scenarios.transformed, workers=3, count=70) == {"the": 70, "end": 70} | dict.fromkeys("0123456", 10)
+    killed = connect(scenarios.transformed_twice, marker=tmp_path / "killed", executor=False, count=1000)
+    assert killed == (1000, 1000, True)

@@ -15,7 +15,9 @@ from penstock.spark.run import run
 from penstock.spark.slots import held_slots
 from penstock.spark.transform import transform
 from penstock.topology.topology import Topology
-from tests.spark import transforms
+from tests.spark import scenarios, transforms
+from tests.spark.conftest import ALL_SLOTS, Place
+from tests.spark.remote_driver import RemoteDriver
 
 WORD_COUNT = "word string, count long"
 
@@ -164,15 +166,21 @@ def test_spouts_that_no_frame_feeds_run_as_they_are(spark: Any) -> None:
     assert sorted(row.id for row in out.collect()) == [0, 1, 10, 11, 12]
 
 
-def test_a_killed_worker_changes_nothing(spark: Any, tmp_path: Path) -> None:
-    marker = tmp_path / "killed"
-    topo = transforms.one_bolt(transforms.KilledOnce(marker, at=7_000))
-    out = transform(topo, {"ids": spark.range(0, 10_000, 1, 3)}, output="bolt", schema="id long", workers=3)
+def test_a_killed_worker_changes_nothing(place: Place, tmp_path: Path) -> None:
+    found = place(scenarios.transformed_twice, marker=tmp_path / "killed", executor=False, count=10_000)
 
-    rows = sorted(row.id for row in out.collect())
+    assert found == (10_000, 10_000, True)
 
-    assert marker.exists()
-    assert rows == list(range(10_000))
+
+def test_a_killed_executor_changes_nothing(cluster: RemoteDriver, tmp_path: Path) -> None:
+    """It takes its part of the input with it, which Spark has to make again."""
+    found = cluster(scenarios.transformed_twice, marker=tmp_path / "killed", executor=True, count=10_000)
+
+    assert found == (10_000, 10_000, True)
+
+
+def test_words_are_counted_on_all_nodes(cluster: RemoteDriver) -> None:
+    assert cluster(scenarios.transformed, workers=ALL_SLOTS, count=5000) == words_of(5000)
 
 
 def test_an_exception_fails_it_and_names_component_and_tuple(spark: Any) -> None:

@@ -19,7 +19,7 @@ TYPES = {
     "tinyint": "cast(n % 100 - 50 AS tinyint)",
     "smallint": "cast(n - 500 AS smallint)",
     "int": "cast(-n * 7919 AS int)",
-    "bigint": "(n - 50) * 92233720368547758",
+    "bigint": "(n % 100 - 50) * 92233720368547758",
     "float": "cast(n / 3 AS float)",
     "double": "if(n % 5 = 0, double('infinity'), n / 7)",
     "string": "concat('wörd ', n % 5)",

@@ -73,19 +73,25 @@ class Double(BatchBolt):
 
 
 class KilledOnce(Bolt):
-    """Kills its process in the middle, if nobody has before."""
+    """Kills its process in the middle, or the executor that has started it, if nobody has before."""
 
     fields = ("id",)
 
-    def __init__(self, marker: Path, at: int) -> None:
+    def __init__(self, marker: Path, *, at: int, executor: bool = False) -> None:
         self.marker = marker
         self.at = at
+        self.executor = executor
 
     def process(self, tup: Tuple) -> tuple[int]:
         if tup.id == self.at and not self.marker.exists():
             self.marker.touch()
-            os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(_executor() if self.executor else os.getpid(), signal.SIGKILL)
         return (tup.id,)
+
+
+def _executor() -> int:
+    """The parent of the daemon that this process was forked from."""
+    return int(Path(f"/proc/{os.getppid()}/stat").read_text().rpartition(")")[2].split()[1])
 
 
 class Join(KeyedBolt):
