@@ -209,6 +209,23 @@ def test_a_value_that_does_not_fit_is_named_with_its_row(spark: Any) -> None:
     assert wanted in str(raised.value)
 
 
+def test_columns_may_be_such_that_hold_no_null(spark: Any) -> None:
+    schema = "id long not null, odd boolean"
+    topo = transforms.one_bolt(lambda tup: (tup.id, None), fields=("id", "odd"))
+    out = transform(topo, {"ids": spark.range(2)}, output="bolt", schema=schema, workers=1)
+
+    assert [field.nullable for field in out.schema] == [False, True]
+    assert sorted(map(tuple, out.collect())) == [(0, None), (1, None)]
+
+
+def test_null_where_there_may_be_none_is_named(spark: Any) -> None:
+    topo = transforms.one_bolt(lambda tup: (None,), fields=("id",))  # noqa: ARG005
+    out = transform(topo, {"ids": spark.range(1)}, output="bolt", schema="id long not null", workers=1)
+
+    with pytest.raises(Exception, match="column 'id' may not be null: wanted bigint not null, got the NoneType None"):
+        out.collect()
+
+
 def test_more_workers_than_slots_are_refused_at_once(spark: Any) -> None:
     with pytest.raises(SlotsError, match=r"workers=7 need 7 free slots, and there are 6: Spark has 6 slots"):
         count_words(spark, 1, workers=7)

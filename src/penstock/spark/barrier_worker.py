@@ -35,7 +35,7 @@ from penstock.spark.transform_ticket import TransformTicket
 from penstock.topology.shipping import from_bytes
 from penstock.transport.links import LinkReceiver
 from penstock.transport.ring import RingReader, RingSettings
-from penstock.worker.carriers import FrameWay
+from penstock.worker.carriers import FrameWay, RingWay
 from penstock.worker.deployment import Deployment
 from penstock.worker.garbage import GarbageKeeper
 from penstock.worker.peers import way_to
@@ -116,6 +116,11 @@ class _TransformTask:
             for number, peer in enumerate(peers)
             if number != own
         }
+        for number, way in ways.items():
+            # A link would do, but what it has not sent yet is lost when we leave, and only nodes are waited for.
+            if peers[number].node == peers[own].node and not isinstance(way, RingWay):
+                message = f"worker {number} is on the same node, and its ring cannot be reached; set PENSTOCK_NODE"
+                raise RunError(message)
         self._deployment = Deployment(
             worker=own,
             topology=topology,
