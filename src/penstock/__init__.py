@@ -8,9 +8,11 @@ from penstock.connectors.from_frame import FromFrame
 from penstock.connectors.lines import Lines
 from penstock.connectors.parquet_files import ParquetFiles
 from penstock.connectors.rate import Rate
+from penstock.connectors.spark_stream import SparkStream
 from penstock.connectors.text_files import TextFiles
 from penstock.errors import CheckpointError, PenstockError, RunError, SlotsError, StartError, TopologyError
 from penstock.spark.run import Run, run, start
+from penstock.spark.streams import register
 from penstock.spark.summary import Summary
 from penstock.spark.transform import transform
 from penstock.topology.bolts import BatchBolt, Bolt, KeyedBolt, StatefulBolt
@@ -37,6 +39,7 @@ __all__ = [
     "Run",
     "RunError",
     "SlotsError",
+    "SparkStream",
     "Spout",
     "StartError",
     "StatefulBolt",
@@ -48,6 +51,7 @@ __all__ = [
     "TransactionalSink",
     "Tuple",
     "__version__",
+    "register",
     "run",
     "start",
     "transform",

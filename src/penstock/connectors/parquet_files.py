@@ -1,8 +1,8 @@
 """Writing Parquet files.
 
->>> import tempfile
+>>> import pathlib, tempfile
 >>> from penstock.topology.tuples import tuple_class
->>> folder = Path(tempfile.mkdtemp())
+>>> folder = pathlib.Path(tempfile.mkdtemp())
 >>> sink = ParquetFiles(folder)
 >>> sink.open(TaskContext(topology="wordcount", component="totals"))
 >>> sink.process(tuple_class("count", "default", ("word", "count"))("blue", 3))
@@ -14,19 +14,17 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import itertools
 import os
 import re
 import secrets
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyarrow import fs
 
+from penstock.connectors.folder import HIDDEN, Folder, absolute, without_secrets
 from penstock.errors import RunError
 from penstock.topology.context import TaskContext
 from penstock.topology.transactional import TransactionalSink
@@ -36,9 +34,6 @@ __all__ = ["ParquetFiles"]
 
 # How many rows wait until they are written as a group: enough for columns to compress, few enough to hold in memory.
 _ROWS_PER_GROUP = 1 << 16
-
-# Readers of folders of Parquet files (Spark, Arrow, Hive) pass over names that begin so.
-_HIDDEN = "."
 
 
 class ParquetFiles(TransactionalSink):
@@ -59,9 +54,7 @@ class ParquetFiles(TransactionalSink):
     def __init__(
         self, path: str | os.PathLike[str], *, schema: pa.Schema | None = None, rows_per_file: int = 1_000_000
     ) -> None:
-        given = os.fspath(path)
-        # Absolute, because a worker has another working directory.
-        self.path = given if "://" in given else str(Path(given).expanduser().absolute())
+        self.path = absolute(path)
         self.schema = schema
         self.rows_per_file = rows_per_file
 
@@ -73,15 +66,15 @@ class ParquetFiles(TransactionalSink):
         if self.schema is not None and not isinstance(self.schema, pa.Schema):
             yield f"ParquetFiles: schema: wanted a pyarrow.Schema, got {self.schema!r}"
         try:
-            _filesystem(self.path)
+            Folder(self.path)
         except Exception as error:  # whatever a driver of a filesystem may raise
-            got = f"{_without_secrets(self.path)!r}: {type(error).__name__}"
+            got = f"{without_secrets(self.path)!r}: {type(error).__name__}"
             yield f"ParquetFiles: path: wanted a folder or a URL that pyarrow knows, got {got}"
 
     def open(self, context: TaskContext) -> None:
         """Makes the folder, if there is none."""
-        self._filesystem, self._folder = _filesystem(self.path)
-        self._filesystem.create_dir(self._folder, recursive=True)
+        self._folder = Folder(self.path)
+        self._folder.create()
         self._index, self._count, self._log = context.index, context.count, context.logger
         self._sink = f"{context.topology}.{context.component}"  # names have no dots, so it is the only one of this name
         # No two processes may write the same file: a worker that was given up may still be at it.
@@ -117,24 +110,25 @@ class ParquetFiles(TransactionalSink):
         """Gives the files the names under which readers see them."""
         for name in token:
             if not self._show(name):
-                message = f"sink {self._sink!r}: wanted {self._place(name)}, or {_HIDDEN}{name} to rename, got neither"
+                place = self._folder.place(name)
+                message = f"sink {self._sink!r}: wanted {place}, or {HIDDEN}{name} to rename, got neither"
                 raise RunError(message)
-        self._flush(self._folder)
+        self._folder.flush()
 
     def recover(self, tokens: Sequence[Any]) -> None:
         """Commits, and deletes the hidden files that this task, or one whose place it takes, has left."""
         for name in itertools.chain.from_iterable(tokens):
             if not self._show(name):
                 # Most likely it was seen before the failure, and a reader has taken it away.
-                self._log.warning("%s was committed or is now, but is not there any more", self._place(name))
-        self._flush(self._folder)
+                self._log.warning("%s was committed or is now, but is not there any more", self._folder.place(name))
+        self._folder.flush()
         self._discard()
-        own = re.compile(rf"{re.escape(f'{_HIDDEN}part-{self._sink}')}-(\d+)-([0-9a-f]+)-[0-9a-f]+-\d+\.parquet")
-        for info in self._filesystem.get_file_info(fs.FileSelector(self._folder)):
-            found = own.fullmatch(info.base_name)
+        own = re.compile(rf"{re.escape(f'{HIDDEN}part-{self._sink}')}-(\d+)-([0-9a-f]+)-[0-9a-f]+-\d+\.parquet")
+        for name in self._folder.sizes():
+            found = own.fullmatch(name)
             # Not those of a later attempt: it may be us who was given up, and only does not know yet.
             if found and int(found[1]) % self._count == self._index and int(found[2], 16) <= self._attempt:
-                self._delete(info.base_name)
+                self._folder.delete(name)
 
     def close(self) -> None:
         """Commits by itself, if nobody else does; else deletes what will come again."""
@@ -144,18 +138,7 @@ class ParquetFiles(TransactionalSink):
             self._discard()
 
     def _show(self, name: str) -> bool:
-        """Makes a file visible that may be so already. Returns whether it is there."""
-        hidden, final = self._place(_HIDDEN + name), self._place(name)
-        try:
-            self._filesystem.move(hidden, final)
-        except OSError as error:
-            if self._is_there(final):
-                return True
-            if self._is_there(hidden):
-                message = f"sink {self._sink!r}: cannot rename {hidden} to {final}: {error}"
-                raise RunError(message) from error
-            return False
-        return True
+        return self._folder.show(name, owner=f"sink {self._sink!r}")
 
     def _take_fields(self, fields: tuple[str, ...]) -> None:
         if self._fields is not None:
@@ -170,8 +153,8 @@ class ParquetFiles(TransactionalSink):
         with self._ending_the_run():
             if self._writer is None:
                 self._files.append(self._next_name())
-                place = self._place(_HIDDEN + self._files[-1])
-                self._writer = pq.ParquetWriter(place, table.schema, filesystem=self._filesystem)
+                place = self._folder.place(HIDDEN + self._files[-1])
+                self._writer = pq.ParquetWriter(place, table.schema, filesystem=self._folder.filesystem)
             self._writer.write_table(table)
         self._rows_in_file += len(rows)
 
@@ -201,8 +184,8 @@ class ParquetFiles(TransactionalSink):
             return
         with self._ending_the_run():
             self._writer.close()
-            self._flush(self._place(_HIDDEN + self._files[-1]))
-            self._flush(self._folder)
+            self._folder.flush(HIDDEN + self._files[-1])
+            self._folder.flush()
         self._writer = None
         self._rows_in_file = 0
 
@@ -212,7 +195,7 @@ class ParquetFiles(TransactionalSink):
         try:
             yield
         except OSError as error:
-            message = f"sink {self._sink!r}: cannot write {self._place(_HIDDEN + self._files[-1])}: {error}"
+            message = f"sink {self._sink!r}: cannot write {self._folder.place(HIDDEN + self._files[-1])}: {error}"
             with contextlib.suppress(OSError):
                 self._discard()  # or else it might still be committed, when the run ends
             raise RunError(message) from error
@@ -226,43 +209,7 @@ class ParquetFiles(TransactionalSink):
         self._rows = []
         self._rows_in_file = 0
         while self._files:
-            self._delete(_HIDDEN + self._files.pop())
-
-    def _place(self, name: str) -> str:
-        return f"{self._folder}/{name}"
-
-    def _is_there(self, place: str) -> bool:
-        found: bool = self._filesystem.get_file_info(place).type == fs.FileType.File
-        return found
-
-    def _delete(self, name: str) -> None:
-        with contextlib.suppress(FileNotFoundError):
-            self._filesystem.delete_file(self._place(name))
-
-    def _flush(self, path: str) -> None:
-        """Makes a file, or the names in a folder, outlast a loss of power. Object stores do it by themselves."""
-        if self._filesystem.type_name != "local":
-            return
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        except OSError as error:
-            if error.errno != errno.EINVAL:  # a filesystem that has no such thing
-                raise
-        finally:
-            os.close(descriptor)
+            self._folder.delete(HIDDEN + self._files.pop())
 
     def __repr__(self) -> str:
-        return f"ParquetFiles({_without_secrets(self.path)!r})"
-
-
-def _filesystem(path: str) -> tuple[fs.FileSystem, str]:
-    if "://" not in path:
-        return fs.LocalFileSystem(), path
-    filesystem, folder = fs.FileSystem.from_uri(path)
-    return filesystem, folder.rstrip("/")
-
-
-def _without_secrets(path: str) -> str:
-    """A URL may hold a password."""
-    return re.sub(r"(?<=://)[^/@]*@", "", path).partition("?")[0] if "://" in path else path
+        return f"ParquetFiles({without_secrets(self.path)!r})"

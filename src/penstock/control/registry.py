@@ -37,6 +37,8 @@ class RunFile(msgspec.Struct, frozen=True, kw_only=True):
     keys: LinkKeys
     started_at: str
     """UTC, ISO 8601."""
+    streams: dict[str, str] = msgspec.field(default_factory=dict)
+    """The streams that Spark can read, by the name of the sink, and where their spools are."""
     driver: ProcessIdentity = msgspec.field(default_factory=ProcessIdentity.current)
     host: str = msgspec.field(default_factory=socket.gethostname)
     boot_id: str = msgspec.field(default_factory=_boot_id)

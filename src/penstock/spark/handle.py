@@ -30,6 +30,7 @@ from penstock.spark.interrupts import plain_interrupts
 from penstock.spark.launch import SparkHost
 from penstock.spark.settings import RunSettings
 from penstock.spark.slots import count_slots
+from penstock.spark.streams import spools_of
 from penstock.spark.summary import Summary
 from penstock.topology.topology import Topology
 
@@ -236,6 +237,7 @@ class Run:
             server_public=keys.server.public,
             keys=keys.client,
             started_at=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            streams=spools_of(self.topology),
         )
         try:
             directory.publish(file)

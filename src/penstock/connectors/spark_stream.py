@@ -1,0 +1,231 @@
+"""A stream that Spark reads.
+
+>>> import tempfile
+>>> from penstock.topology.tuples import tuple_class
+>>> sink = SparkStream(tempfile.mkdtemp(), schema="word string, count long")
+>>> sink.open(TaskContext(topology="wordcount", component="totals"))
+>>> sink.process(tuple_class("count", "default", ("word", "count"))("blue", 3))
+>>> sink.close()
+>>> [name for name, size in Spool(sink.path).files({}, Spool(sink.path).newest_offset({}))]  # doctest: +ELLIPSIS
+['rows-00000-00000001-0-...-00000000.arrow']
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.connectors.ddl import arrow_schema
+from penstock.connectors.folder import HIDDEN, Folder, absolute, without_secrets
+from penstock.connectors.row_batches import record_batch
+from penstock.connectors.spool import Spool, name_of
+from penstock.errors import RunError
+from penstock.topology.context import TaskContext
+from penstock.topology.transactional import TransactionalSink
+from penstock.topology.tuples import Tuple
+
+__all__ = ["SparkStream"]
+
+# How many rows make a record batch: as many as Spark itself puts into one.
+_ROWS_PER_BATCH = 10_000
+
+# A file is complete at this size, where nobody says when: without epochs.
+_FILE_BYTES = 32 << 20
+
+_LOOK_EVERY_S = 0.05
+
+
+class SparkStream(TransactionalSink):
+    """Keeps the tuples that it is given for Spark: ``spark.readStream.format("penstock")``, or ``spark.read``.
+
+    They lie in a *spool*, a folder of files, until a query has taken them. With ``delivery="exactly_once"`` a query
+    gets every tuple once, whatever dies; with ``at_least_once`` every tuple; in both cases a second or so after it was
+    emitted, at the end of its epoch. With ``at_most_once`` rows come in files of 32 MiB, and the rest at the end.
+
+    Args:
+        path: a folder of its own, or a URL of one on any filesystem that pyarrow knows. All workers and all executors
+            have to reach the same one. It belongs to one run at a time, and to one checkpoint.
+        schema: the columns, as Spark writes them: ``"word string, count long"``. One for each field, of the same name.
+            A time without a zone is taken for UTC.
+        most_bytes: how large the spool may become. What one epoch adds may go beyond it.
+        patience_s: how long to wait when it is full, with everything else on this worker, until a query has made room;
+            then the run fails. Has to be less than the setting ``max_call_s``.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        schema: str,
+        most_bytes: int = 1 << 30,
+        patience_s: float = 30.0,
+    ) -> None:
+        self.path = absolute(path)
+        self.schema = schema
+        self.most_bytes = most_bytes
+        self.patience_s = patience_s
+
+    def problems(self, tasks: int, fields: tuple[str, ...]) -> Iterator[str]:  # noqa: ARG002
+        """Whether there can be such a spool, with such rows."""
+        most: Any = self.most_bytes
+        if not isinstance(most, int) or isinstance(most, bool) or most < 1:
+            yield f"SparkStream: most_bytes: wanted a whole number above 0, got {most!r}"
+        patience: Any = self.patience_s
+        if not isinstance(patience, int | float) or isinstance(patience, bool) or not 0 <= patience < math.inf:
+            yield f"SparkStream: patience_s: wanted a number of seconds, got {patience!r}"
+        schema: Any = self.schema
+        if not isinstance(schema, str):
+            yield f"SparkStream: schema: wanted text such as 'word string, count long', got {schema!r}"
+        else:
+            try:
+                arrow_schema(schema)
+            except ValueError as error:
+                yield f"SparkStream: {error}"
+        try:
+            Folder(self.path)
+        except Exception as error:  # whatever a driver of a filesystem may raise
+            got = f"{without_secrets(self.path)!r}: {type(error).__name__}"
+            yield f"SparkStream: path: wanted a folder or a URL that pyarrow knows, got {got}"
+
+    def open(self, context: TaskContext) -> None:
+        """Makes the spool, if there is none."""
+        self._sink = f"sink {f'{context.topology}.{context.component}'!r}"
+        self._task, self._tasks, self._attempt, self._log = (
+            context.index,
+            context.count,
+            context.attempt,
+            context.logger,
+        )
+        self._columns = arrow_schema(self.schema)
+        self._fields = tuple(self._columns.names)
+        self._spool = Spool(self.path)
+        self._spool.create(self.schema)
+        self._rows: list[tuple[Any, ...]] = []
+        self._stream: Any = None
+        self._file: pa.ipc.RecordBatchFileWriter | None = None
+        self._files: list[str] = []  # written since the last token; the last one may be open
+        self._begin()
+
+    def process(self, tup: Tuple) -> None:
+        """Keeps it for the next batch of rows."""
+        if tup.fields != self._fields:
+            message = f"{self._sink}: wanted fields {self._fields}, the columns of its schema, got {tup.fields}"
+            raise RunError(message)
+        self._rows.append(tuple(tup))
+        if len(self._rows) >= _ROWS_PER_BATCH:
+            self._write_batch()
+            if not self.by_epochs and self._stream.tell() >= _FILE_BYTES:
+                self._commit_by_itself()
+
+    def prepare(self) -> list[str] | None:
+        """Completes the file that it is writing, and waits for room. The token is the names of the files."""
+        self._end_file()
+        files, self._files = self._files, []
+        if not files:
+            return None
+        self._await_room()
+        return files
+
+    def commit(self, token: Sequence[str]) -> None:
+        """Lets readers see the files."""
+        for name in token:
+            self._spool.show(name, owner=self._sink)
+        self._spool.folder.flush()
+
+    def recover(self, tokens: Sequence[Any]) -> None:
+        """Commits, and deletes the hidden files that this task, or one whose place it takes, has left."""
+        super().recover(tokens)
+        self._discard()
+        self._spool.forget_hidden(task=self._task, tasks=self._tasks, attempt=self._attempt)
+        self._begin()  # for there are numbers now that were given out and are not used
+
+    def close(self) -> None:
+        """Commits by itself, if nobody else does; else deletes what will come again."""
+        try:
+            super().close()
+        finally:
+            self._discard()
+
+    def _begin(self) -> None:
+        """Is a new writer, whose files come after those of all writers before."""
+        self._writer = self._spool.register(task=self._task, attempt=self._attempt)
+        self._number = 0
+
+    def _write_batch(self) -> None:
+        rows, self._rows = self._rows, []
+        try:
+            batch = record_batch(rows, self._columns)
+        except ValueError as error:
+            message = f"{self._sink}: {error}"
+            raise RunError(message) from error
+        with self._ending_the_run():
+            if self._file is None:
+                self._files.append(name_of((self._writer, self._number)))
+                self._number += 1
+                self._stream = self._spool.folder.open_output(HIDDEN + self._files[-1])
+                self._file = pa.ipc.new_file(self._stream, self._columns)
+            self._file.write_batch(batch)
+
+    def _end_file(self) -> None:
+        if self._rows:
+            self._write_batch()
+        if self._file is None:
+            return
+        with self._ending_the_run():
+            self._file.close()
+            self._stream.close()
+            self._spool.folder.flush(HIDDEN + self._files[-1])
+            self._spool.folder.flush()
+        self._file = None
+
+    @contextlib.contextmanager
+    def _ending_the_run(self) -> Iterator[None]:
+        """Rows of many tuples are written at once. An error that failed only the last of them would lose the others."""
+        try:
+            yield
+        except OSError as error:
+            message = f"{self._sink}: cannot write {self._spool.folder.place(HIDDEN + self._files[-1])}: {error}"
+            with contextlib.suppress(OSError):
+                self._discard()  # or else it might still be committed, when the run ends
+            raise RunError(message) from error
+
+    def _await_room(self, now_s: Callable[[], float] = time.monotonic) -> None:
+        """Waits while the spool is too large and somebody could make it smaller.
+
+        If no file is visible, nobody can: what fills it are files of an epoch that is not committed, and may be waiting
+        for this very task.
+        """
+        deadline_s, told = now_s() + self.patience_s, False
+        while (fill := self._spool.fill()).total_bytes > self.most_bytes and fill.visible_files:
+            full = f"spool {self._spool.shown} holds {fill.total_bytes} bytes, of at most {self.most_bytes}"
+            if now_s() >= deadline_s:
+                message = (
+                    f"{self._sink}: {full}, and no query has made room for {self.patience_s} s. Read it with "
+                    f'spark.readStream.format("penstock"), or give it more most_bytes or patience_s'
+                )
+                raise RunError(message)
+            if not told:
+                self._log.warning("%s: waiting up to %s s until a query has made room", full, self.patience_s)
+                told = True
+            time.sleep(_LOOK_EVERY_S)
+
+    def _discard(self) -> None:
+        """As if nothing had come since the last token."""
+        file, self._file = self._file, None
+        if file is not None:
+            with contextlib.suppress(OSError):  # a full disk is no reason not to forget what is on it
+                file.close()
+            with contextlib.suppress(OSError):
+                self._stream.close()
+        self._rows = []
+        while self._files:
+            self._spool.folder.delete(HIDDEN + self._files.pop())
+
+    def __repr__(self) -> str:
+        return f"SparkStream({without_secrets(self.path)!r}, schema={self.schema!r})"

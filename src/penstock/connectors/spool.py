@@ -1,0 +1,207 @@
+"""The spool: rows of one stream on their way from a topology to Spark, as files in a folder.
+
+    spool.json                      the schema of the rows; written once
+    taken.json                      the offset that a query has committed: what is behind it is not needed any more
+    writer-WRITER                   says that this generation of a task is taken; the newest of each task stays
+    rows-WRITER-NUMBER.arrow        rows, an Arrow IPC file: whole, and never changed
+    .rows-WRITER-NUMBER.arrow       rows that are prepared, or being written
+
+WRITER is TASK-GENERATION-ATTEMPT-PROCESS. `spool_offsets` says what a reader may conclude from these names. The sink
+creates files and shows them, a reader writes `taken.json` and deletes what is behind it: in this order, so that a file
+which is not there was either taken or is missing.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from typing import TypeVar
+
+import msgspec
+
+from penstock.connectors.folder import HIDDEN, Folder, without_secrets
+from penstock.connectors.spool_offsets import Numbered, Offset, Writer, advanced, files_between, is_behind
+from penstock.errors import RunError
+
+__all__ = ["About", "Fill", "Listing", "Spool"]
+
+FORMAT = 1
+
+Kind = TypeVar("Kind")
+
+_ABOUT, _TAKEN, _WRITER = "spool.json", "taken.json", "writer-"
+_ROWS = re.compile(r"rows-(.+)-(\d{8})\.arrow")
+
+
+class About(msgspec.Struct, frozen=True, kw_only=True):
+    """What is in a spool."""
+
+    schema: str
+    """Of the rows, as Spark writes it: ``word string, count long``."""
+    format: int = FORMAT
+
+
+class Fill(msgspec.Struct, frozen=True, kw_only=True):
+    """How full a spool is."""
+
+    total_bytes: int
+    """All rows that are there, also those that nobody can see yet."""
+    visible_files: int
+    """Those that a reader could take, and so make room."""
+
+
+Listing = dict[Numbered, int]
+"""Visible files, and how large each is."""
+
+
+class Spool:
+    """A spool, for those who write to it and those who read from it."""
+
+    def __init__(self, url: str) -> None:
+        self.folder = Folder(url)
+        self.shown = without_secrets(url)
+        """The URL, for messages."""
+
+    # What both do.
+
+    def about(self) -> About | None:
+        """What is in it; None if there is no spool."""
+        content = self.folder.read(_ABOUT)
+        if content is None:
+            return None
+        found = self._decoded(content, About, _ABOUT)
+        if found.format != FORMAT:
+            message = f"spool {self.shown}: wanted format {FORMAT}, got {found.format}, of another version of Penstock"
+            raise RunError(message)
+        return found
+
+    def taken(self) -> Offset:
+        """The offset that was committed last; the beginning, if none was."""
+        content = self.folder.read(_TAKEN)
+        return {} if content is None else self._decoded(content, Offset, _TAKEN)
+
+    # What the sink does.
+
+    def create(self, schema: str) -> None:
+        """Makes the folder, if there is none, and says what will be in it.
+
+        Raises:
+            RunError: it holds rows of another schema.
+        """
+        self.folder.create()
+        about = self.about()
+        if about is None:
+            self.folder.put(_ABOUT, msgspec.json.encode(About(schema=schema)))
+        elif about.schema != schema:
+            message = (
+                f"spool {self.shown}: wanted rows of {schema!r}, got a spool of {about.schema!r}: give another path"
+            )
+            raise RunError(message)
+
+    def register(self, *, task: int, attempt: int) -> Writer:
+        """Makes the caller the newest writer of a task."""
+        others = [
+            writer
+            for name in self.folder.sizes()
+            if name.startswith(_WRITER) and (writer := Writer.parse(name.removeprefix(_WRITER))) and writer.task == task
+        ]
+        newest = max((other.generation for other in others), default=0)
+        writer = Writer(task=task, generation=newest + 1, attempt=attempt, process=secrets.token_hex(4))
+        self.folder.put(f"{_WRITER}{writer}", b"")
+        # Only now: there must always be one that tells of the newest generation.
+        for other in others:
+            self.folder.delete(f"{_WRITER}{other}")
+        return writer
+
+    def fill(self) -> Fill:
+        """How full it is."""
+        sizes, taken = self.folder.sizes(), self.taken()
+        files = {name: file for name in sizes if (file := file_of(name.removeprefix(HIDDEN)))}
+        return Fill(
+            total_bytes=sum(sizes[name] for name in files),
+            visible_files=sum(not (name.startswith(HIDDEN) or is_behind(taken, file)) for name, file in files.items()),
+        )
+
+    def show(self, name: str, *, owner: str) -> None:
+        """Makes a file visible that may be so already, or even taken.
+
+        Raises:
+            RunError: it cannot be renamed, or is missing.
+        """
+        if self.folder.show(name, owner=owner):
+            return
+        file = file_of(name)
+        if file is None or not is_behind(self.taken(), file):
+            place = self.folder.place(name)
+            message = f"{owner}: wanted {place}, or {HIDDEN}{name} to rename, or that it was taken, got none of these"
+            raise RunError(message)
+
+    def forget_hidden(self, *, task: int, tasks: int, attempt: int) -> None:
+        """Deletes what a task, or one whose place it takes, has left behind hidden.
+
+        Not that of a later attempt: it may be the caller who was given up, and only does not know yet.
+        """
+        for name in self.folder.sizes():
+            file = file_of(name.removeprefix(HIDDEN)) if name.startswith(HIDDEN) else None
+            if file and file[0].task % tasks == task and file[0].attempt <= attempt:
+                self.folder.delete(name)
+
+    # What a reader does.
+
+    def visible(self) -> Listing:
+        """The files that were shown, also those behind `taken` that are still there."""
+        sizes = self.folder.sizes()
+        return {file: size for name, size in sizes.items() if (file := file_of(name))}
+
+    def newest_offset(self, start: Offset) -> Offset:
+        """Behind everything that can be read from `start` on."""
+        before = self.visible()
+        return advanced(start, before, self.visible())
+
+    def files(self, start: Offset, end: Offset) -> list[tuple[str, int]]:
+        """The files between two offsets, and how large each is.
+
+        Raises:
+            RunError: one is not there.
+        """
+        there = self.visible()
+        found = []
+        for file in files_between(start, end):
+            name = name_of(file)
+            if file not in there:
+                taken = is_behind(self.taken(), file)
+                why = "it was taken and deleted by another query, and a spool has one reader" if taken else "it is lost"
+                message = f"spool {self.shown}: wanted {name}, got no such file: {why}"
+                raise RunError(message)
+            found.append((name, there[file]))
+        return found
+
+    def take(self, end: Offset) -> None:
+        """What is behind `end` is not needed any more: it is deleted."""
+        if end != self.taken():
+            self.folder.put(_TAKEN, msgspec.json.encode(end))
+        for name in self.folder.sizes():
+            file = file_of(name.removeprefix(HIDDEN))
+            # Hidden ones only of older generations: nothing of them will be shown any more.
+            if file and is_behind(end, file):
+                self.folder.delete(name)
+
+    def _decoded(self, content: bytes, kind: type[Kind], name: str) -> Kind:
+        try:
+            return msgspec.json.decode(content, type=kind)
+        except msgspec.DecodeError as error:
+            message = f"spool {self.shown}: {name} is not what was written: {error}"
+            raise RunError(message) from error
+
+
+def name_of(file: Numbered) -> str:
+    """What a file is called."""
+    writer, number = file
+    return f"rows-{writer}-{number:08d}.arrow"
+
+
+def file_of(name: str) -> Numbered | None:
+    """The file of this name; None if it is none of ours."""
+    found = _ROWS.fullmatch(name)
+    writer = found and Writer.parse(found[1])
+    return (writer, int(found[2])) if found and writer else None

@@ -1,0 +1,150 @@
+"""``spark.readStream.format("penstock")`` and ``spark.read``: a Python data source of Spark over a spool.
+
+Spark makes these objects in processes of its own: the source and the planning of batches on the driver's machine,
+`read` in executors. They hold a URL and nothing else that would have to last: where a query is says its offset, which
+Spark keeps in the query's checkpoint, and what it has done with says the spool.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
+
+from penstock.connectors.spool import Listing, Spool
+from penstock.connectors.spool_offsets import Offset, advanced
+from penstock.errors import RunError
+from penstock.spark.streams import spool_url
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+__all__ = ["PenstockSource"]
+
+# Small files are read together, so that a query with much to catch up on has no more tasks than it is worth.
+_PARTITION_BYTES = 32 << 20
+
+
+class PenstockSource(DataSource):  # type: ignore[misc]
+    """The format itself."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        super().__init__(options)
+        self._url = spool_url({**options})
+
+    @classmethod
+    def name(cls) -> str:
+        """What to give to ``format``."""
+        return "penstock"
+
+    def schema(self) -> str:
+        """The schema that the sink was given."""
+        about = Spool(self._url).about()
+        if about is None:
+            shown = Spool(self._url).shown
+            message = f'format "penstock": wanted the spool of a SparkStream in {shown}, got no {shown}/spool.json'
+            raise RunError(message)
+        return about.schema
+
+    def reader(self, schema: StructType) -> _Reader:
+        """For ``spark.read``."""
+        return _Reader(self._url, schema)
+
+    def streamReader(self, schema: StructType) -> _StreamReader:
+        """For ``spark.readStream``."""
+        return _StreamReader(self._url, schema)
+
+
+class _Files(InputPartition):  # type: ignore[misc]
+    """What one task of Spark reads."""
+
+    def __init__(self, names: list[str]) -> None:
+        super().__init__(names)
+        self.names = names
+
+
+class _Rows:
+    """Reads the rows of files, for both kinds of readers."""
+
+    def __init__(self, url: str, schema: StructType) -> None:
+        self._url = url
+        self._schema = schema
+
+    def read(self, partition: _Files) -> Iterator[pa.RecordBatch]:
+        """The record batches as they were written."""
+        from pyspark.sql.pandas.types import to_arrow_schema
+
+        wanted = to_arrow_schema(self._schema, timezone="UTC")
+        spool = Spool(self._url)
+        for name in partition.names:
+            with (
+                spool.folder.filesystem.open_input_file(spool.folder.place(name)) as file,
+                pa.ipc.open_file(file) as batches,
+            ):
+                for number in range(batches.num_record_batches):
+                    yield _as_wanted(batches.get_batch(number), wanted, spool)
+
+    def _partitions(self, start: Offset, end: Offset) -> list[_Files]:
+        found: list[_Files] = []
+        room = 0
+        for name, size in Spool(self._url).files(start, end):
+            room -= size
+            if not found or room < 0:
+                found.append(_Files([]))
+                room = _PARTITION_BYTES - size
+            found[-1].names.append(name)
+        return found
+
+
+class _Reader(_Rows, DataSourceReader):  # type: ignore[misc]
+    """All rows that are there now and that no query has taken."""
+
+    def partitions(self) -> Sequence[_Files]:
+        """Files of about 32 MiB together."""
+        spool = Spool(self._url)
+        start = spool.taken()
+        # Without any, Spark would make up a partition of its own.
+        return self._partitions(start, spool.newest_offset(start)) or [_Files([])]
+
+
+class _StreamReader(_Rows, DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
+    """All rows, as they come."""
+
+    _last: tuple[Listing, Listing] | None = None
+    """What is to be read with ``trigger(availableNow=True)``."""
+
+    def initialOffset(self) -> Offset:
+        """Where a new query begins: behind what former ones have taken."""
+        return Spool(self._url).taken()
+
+    def latestOffset(self, start: Offset, limit: Any) -> Offset:  # noqa: ARG002 -- it gives all that there is
+        """Behind all that is visible."""
+        return Spool(self._url).newest_offset(start) if self._last is None else advanced(start, *self._last)
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """What comes later is none of the query's business."""
+        spool = Spool(self._url)
+        before = spool.visible()
+        self._last = before, spool.visible()
+
+    def partitions(self, start: Offset, end: Offset) -> Sequence[_Files]:
+        """Files of about 32 MiB together."""
+        return self._partitions(start, end)
+
+    def commit(self, end: Offset) -> None:
+        """The query has done with everything behind `end`: it is deleted."""
+        Spool(self._url).take(end)
+
+
+def _as_wanted(batch: pa.RecordBatch, wanted: pa.Schema, spool: Spool) -> pa.RecordBatch:
+    """The same columns, with Spark's idea of their types, which may name parts of nested ones differently."""
+    if batch.schema.equals(wanted):
+        return batch
+    try:
+        return batch.cast(wanted)
+    except (pa.ArrowException, ValueError) as error:
+        message = f"spool {spool.shown}: wanted rows of {wanted}, got {batch.schema}: {error}"
+        raise RunError(message) from error

@@ -1,0 +1,62 @@
+"""The streams of a run that Spark can read, and how it gets to know of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from penstock.connectors.folder import absolute
+from penstock.connectors.spark_stream import SparkStream
+from penstock.control.registry import RunDirectory
+from penstock.errors import RunError
+from penstock.topology.topology import Topology
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["register", "spool_url", "spools_of"]
+
+_KNOWN = ("path", "run", "stream")
+
+
+def register(spark: SparkSession) -> None:
+    """Teaches a session the format ``penstock``, so that it can read streams.
+
+    `ps.start` and `ps.run` do that by themselves for the session that they use, if the topology has a `SparkStream`.
+    """
+    from penstock.spark.stream_source import PenstockSource  # it needs PySpark when it is imported
+
+    spark.dataSource.register(PenstockSource)
+
+
+def spools_of(topology: Topology) -> dict[str, str]:
+    """Where the spools of a topology are, by the name of the sink."""
+    return {spec.name: spec.logic.path for spec in topology.components.values() if isinstance(spec.logic, SparkStream)}
+
+
+def spool_url(options: Mapping[str, str]) -> str:
+    """Where the spool is that somebody wants to read.
+
+    Raises:
+        RunError: the options do not say, or there is no such run, or no such stream.
+    """
+    given = ", ".join(f"{name}={value!r}" for name, value in sorted(options.items())) or "none"
+    strange = sorted(set(options) - set(_KNOWN))
+    if strange or ("path" in options) == ("run" in options) or ("run" in options) != ("stream" in options):
+        message = f'format "penstock": wanted the options run and stream, or path, got {given}'
+        raise RunError(message)
+    if "path" in options:
+        return absolute(options["path"])
+    try:
+        run = RunDirectory.default().find(options["run"])
+    except RunError as error:
+        message = f'format "penstock": option run: {error}. The rows of a run that is over can be read by their path'
+        raise RunError(message) from None
+    if options["stream"] not in run.streams:
+        there = ", ".join(map(repr, run.streams)) or "none"
+        message = (
+            f'format "penstock": option stream: wanted a SparkStream of run {run.run} ({run.topology}), got '
+            f"{options['stream']!r}; there is {there}"
+        )
+        raise RunError(message)
+    return run.streams[options["stream"]]
