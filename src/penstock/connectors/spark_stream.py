@@ -219,10 +219,10 @@ class SparkStream(TransactionalSink):
         """As if nothing had come since the last token."""
         file, self._file = self._file, None
         if file is not None:
-            with contextlib.suppress(OSError):  # a full disk is no reason not to forget what is on it
-                file.close()
-            with contextlib.suppress(OSError):
-                self._stream.close()
+            # A full disk, or that it is closed already, is no reason not to forget what is on it.
+            for open_one in (file, self._stream):
+                with contextlib.suppress(OSError, pa.ArrowException):
+                    open_one.close()
         self._rows = []
         while self._files:
             self._spool.folder.delete(HIDDEN + self._files.pop())

@@ -154,9 +154,24 @@ class Spool:
         return {file: size for name, size in sizes.items() if (file := file_of(name))}
 
     def newest_offset(self, start: Offset) -> Offset:
-        """Behind everything that can be read from `start` on."""
+        """Behind everything that can be read from `start` on.
+
+        Raises:
+            RunError: a file is missing, or another query has taken some.
+        """
         before = self.visible()
-        return advanced(start, before, self.visible())
+        if all(is_behind(start, file) for file in before):
+            return start
+        return self.advanced(start, before, self.visible())
+
+    def advanced(self, start: Offset, before: Listing, now: Listing) -> Offset:
+        """Behind everything that two listings show, one after the other. Raises as `newest_offset` does."""
+        self._require_not_taken(start)
+        try:
+            return advanced(start, before, now)
+        except ValueError as error:
+            message = f"spool {self.shown}: {error}"
+            raise RunError(message) from error
 
     def files(self, start: Offset, end: Offset) -> list[tuple[str, int]]:
         """The files between two offsets, and how large each is.
@@ -169,15 +184,19 @@ class Spool:
         for file in files_between(start, end):
             name = name_of(file)
             if file not in there:
-                taken = is_behind(self.taken(), file)
-                why = "it was taken and deleted by another query, and a spool has one reader" if taken else "it is lost"
-                message = f"spool {self.shown}: wanted {name}, got no such file: {why}"
+                self._require_not_taken(start)
+                message = f"spool {self.shown}: wanted {name}, got no such file: it is lost"
                 raise RunError(message)
             found.append((name, there[file]))
         return found
 
     def take(self, end: Offset) -> None:
-        """What is behind `end` is not needed any more: it is deleted."""
+        """What is behind `end` is not needed any more: it is deleted.
+
+        Raises:
+            RunError: another query has taken more.
+        """
+        self._require_not_taken(end)
         if end != self.taken():
             self.folder.put(_TAKEN, msgspec.json.encode(end))
         for name in self.folder.sizes():
@@ -185,6 +204,16 @@ class Spool:
             # Hidden ones only of older generations: nothing of them will be shown any more.
             if file and is_behind(end, file):
                 self.folder.delete(name)
+
+    def _require_not_taken(self, start: Offset) -> None:
+        taken = self.taken()
+        beyond = [file for file in files_between(start, taken) if not is_behind(start, file)]
+        if beyond:
+            message = (
+                f"spool {self.shown}: wanted {name_of(beyond[0])} and what comes after it, got a spool from which "
+                f"another query has taken {len(beyond)} files more, and deleted them: a spool has one reader"
+            )
+            raise RunError(message)
 
     def _decoded(self, content: bytes, kind: type[Kind], name: str) -> Kind:
         try:

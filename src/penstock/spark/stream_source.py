@@ -15,7 +15,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 
 from penstock.connectors.spool import Listing, Spool
-from penstock.connectors.spool_offsets import Offset, advanced
+from penstock.connectors.spool_offsets import Offset
 from penstock.errors import RunError
 from penstock.spark.streams import spool_url
 
@@ -115,6 +115,8 @@ class _StreamReader(_Rows, DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     _last: tuple[Listing, Listing] | None = None
     """What is to be read with ``trigger(availableNow=True)``."""
+    _taken: Offset | None = None
+    """What was committed last, since this was made."""
 
     def initialOffset(self) -> Offset:
         """Where a new query begins: behind what former ones have taken."""
@@ -122,7 +124,13 @@ class _StreamReader(_Rows, DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: Offset, limit: Any) -> Offset:  # noqa: ARG002 -- it gives all that there is
         """Behind all that is visible."""
-        return Spool(self._url).newest_offset(start) if self._last is None else advanced(start, *self._last)
+        spool = Spool(self._url)
+        newest = spool.newest_offset(start) if self._last is None else spool.advanced(start, *self._last)
+        if newest == start != self._taken:
+            # Spark commits a batch only when it begins the next one, and asks here only when it has written down that
+            # the last one is done. If nothing new came, then perhaps because a full spool waits for this very commit.
+            self.commit(start)
+        return newest
 
     def prepareForTriggerAvailableNow(self) -> None:
         """What comes later is none of the query's business."""
@@ -137,6 +145,7 @@ class _StreamReader(_Rows, DataSourceStreamReader, SupportsTriggerAvailableNow):
     def commit(self, end: Offset) -> None:
         """The query has done with everything behind `end`: it is deleted."""
         Spool(self._url).take(end)
+        self._taken = end
 
 
 def _as_wanted(batch: pa.RecordBatch, wanted: pa.Schema, spool: Spool) -> pa.RecordBatch:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from penstock.connectors.folder import absolute
+from penstock.connectors.folder import absolute, without_secrets
 from penstock.connectors.spark_stream import SparkStream
 from penstock.control.registry import RunDirectory
 from penstock.errors import RunError
@@ -40,7 +40,7 @@ def spool_url(options: Mapping[str, str]) -> str:
     Raises:
         RunError: the options do not say, or there is no such run, or no such stream.
     """
-    given = ", ".join(f"{name}={value!r}" for name, value in sorted(options.items())) or "none"
+    given = ", ".join(f"{name}={without_secrets(value)!r}" for name, value in sorted(options.items())) or "none"
     strange = sorted(set(options) - set(_KNOWN))
     if strange or ("path" in options) == ("run" in options) or ("run" in options) != ("stream" in options):
         message = f'format "penstock": wanted the options run and stream, or path, got {given}'

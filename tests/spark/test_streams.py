@@ -1,0 +1,228 @@
+"""Streams of a topology, read by Spark: nothing is lost and nothing comes twice, whatever dies."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import signal
+import subprocess
+import sys
+import time
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from penstock.connectors.ddl import arrow_schema
+from penstock.connectors.lines import Lines
+from penstock.connectors.spark_stream import SparkStream
+from penstock.connectors.spool import Spool
+from penstock.errors import RunError
+from penstock.spark.run import Run, run, start
+from penstock.spark.streams import register
+from penstock.topology.topology import Topology
+from tests.ring.patience import wait_until
+from tests.spark.counted import Numbers, NumbersUntilTold
+from tests.spark.scenarios import pids
+from tests.spark.stream_driver import copying
+
+EPOCH_S = 0.2
+
+# More than are emitted, slowly, until a test says that this is all.
+ALL = 200_000
+
+TYPES = (
+    "truth boolean, tiny byte, small smallint, number int, many long, half float, price double, amount decimal(12, 3), "
+    "word string not null, raw binary, day date, moment timestamp, clock timestamp_ntz, "
+    "list array<long>, pairs map<string, array<double>>, nested struct<a: int, `b c`: array<struct<d: string>>>"
+)
+
+
+def numbers(folder: Path, spout: Numbers, *, tasks: int = 2, **settings: Any) -> Topology:
+    topo = Topology("numbers")
+    sink = SparkStream(folder / "spool", schema="n long", **settings)
+    topo.bolt("out", sink, topo.spout("numbers", spout).shuffle(), tasks=tasks)
+    return topo
+
+
+def copied(spark: Any, folder: Path) -> list[int]:
+    """What a query has written so far."""
+    if not any((folder / "out").glob("_spark_metadata/*")):
+        return []
+    return sorted(row.n for row in spark.read.schema("n long").parquet(str(folder / "out")).collect())
+
+
+def read(spark: Any, folder: Path) -> Any:
+    return spark.readStream.format("penstock").load(str(folder / "spool"))
+
+
+def test_a_schema_means_to_us_what_it_means_to_spark(spark: Any) -> None:
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    theirs = to_arrow_schema(spark.createDataFrame([], TYPES).schema, timezone="UTC")
+    assert arrow_schema(TYPES).equals(theirs)
+
+
+def test_a_batch_read_gives_what_the_topology_has_emitted(spark: Any, tmp_path: Path) -> None:
+    row = (
+        *(True, 1, 2, 3, 4, 0.5, 0.25, Decimal("1.125"), "blue", b"\xff", datetime.date(2024, 2, 29)),
+        *(datetime.datetime(2024, 2, 29, 12, tzinfo=datetime.UTC), datetime.datetime(2024, 2, 29, 12)),  # noqa: DTZ001
+        *([1, None], {"a": [0.5], "b": None}, {"a": 1, "b c": [{"d": "x"}, None]}),
+    )
+    rows = [row, (*(None,) * 8, "red", *(None,) * 7)]
+    topo = Topology("types")
+    fields = tuple(arrow_schema(TYPES).names)
+    made = topo.bolt("make", lambda _: rows, topo.spout("once", Lines(["go"])).shuffle(), fields=fields)
+    topo.bolt("out", SparkStream(tmp_path, schema=TYPES), made.shuffle())
+    run(topo, workers=1, spark=spark)
+    found = spark.read.format("penstock").load(str(tmp_path))
+    wanted = spark.createDataFrame(rows, TYPES)
+    assert found.schema == wanted.schema
+    assert sorted(map(repr, found.collect())) == sorted(map(repr, wanted.collect()))
+    assert found.where("word = 'red'").count() == 1
+
+
+def test_an_empty_stream_has_no_rows_but_a_schema(spark: Any, tmp_path: Path) -> None:
+    run(numbers(tmp_path, Numbers(0)), workers=1, spark=spark)
+    assert spark.read.format("penstock").load(str(tmp_path / "spool")).collect() == []
+
+
+def test_queries_over_a_running_topology_get_every_row_once_and_clean_up(spark: Any, tmp_path: Path) -> None:
+    topo = Topology("two-streams")
+    emitted = topo.spout("numbers", NumbersUntilTold(tmp_path / "end"))
+    for name in ("one", "two"):
+        topo.bolt(name, SparkStream(tmp_path / name / "spool", schema="n long"), emitted.shuffle(), tasks=2)
+    with start(topo, workers=2, spark=spark, checkpoint=tmp_path / "checkpoint", epoch_every_s=EPOCH_S) as running:
+        queries = []
+        for stream, named in (("one", running.id), ("two", "two-streams")):
+            frame = spark.readStream.format("penstock").option("run", named).option("stream", stream).load()
+            queries.append(copying(frame, tmp_path / stream))
+        wait_until(lambda: bool(Spool(str(tmp_path / "one" / "spool")).taken()), "the first query has taken rows")
+        (tmp_path / "end").write_text(str(ALL))
+        running.wait()
+    for query in queries:
+        query.processAllAvailable()
+    for stream in ("one", "two"):
+        spool = Spool(str(tmp_path / stream / "spool"))
+        wait_until(lambda spool=spool: spool.visible() == {}, "what was read is deleted")  # type: ignore[misc]
+    for query in queries:
+        query.stop()
+    for stream in ("one", "two"):
+        assert copied(spark, tmp_path / stream) == list(range(ALL))
+
+
+def kill_a_worker(running: Run, worker: int) -> None:
+    wait_until(lambda: all(one.pid for one in running.status().workers), "all workers are there")
+    restarts = running.status().restarts
+    os.kill(pids(running)[worker], signal.SIGKILL)
+    wait_until(lambda: running.status().restarts > restarts, "the worker has come back")
+
+
+def test_exactly_once_through_killed_workers_and_restarted_queries(spark: Any, tmp_path: Path) -> None:
+    topo = numbers(tmp_path, NumbersUntilTold(tmp_path / "end"))
+    with start(
+        topo, workers=2, spark=spark, checkpoint=tmp_path / "checkpoint", max_restarts=20, epoch_every_s=EPOCH_S
+    ) as running:
+        seen = 0
+        for worker in (0, 1):
+            query = copying(read(spark, tmp_path), tmp_path)
+            before = seen
+            wait_until(lambda before=before: len(copied(spark, tmp_path)) > before, "rows arrive")  # type: ignore[misc]
+            kill_a_worker(running, worker)
+            query.stop()
+            seen = len(copied(spark, tmp_path))
+        (tmp_path / "end").write_text(str(ALL))
+        running.wait()
+    query = copying(read(spark, tmp_path), tmp_path, trigger={"availableNow": True})
+    query.awaitTermination()
+    assert copied(spark, tmp_path) == list(range(ALL))
+
+
+def test_at_least_once_no_row_is_missing(spark: Any, tmp_path: Path) -> None:
+    topo = numbers(tmp_path, NumbersUntilTold(tmp_path / "end"))
+    with start(topo, workers=2, spark=spark, max_restarts=20, epoch_every_s=EPOCH_S) as running:
+        query = copying(read(spark, tmp_path), tmp_path)
+        wait_until(lambda: bool(copied(spark, tmp_path)), "rows arrive")
+        kill_a_worker(running, 1)
+        (tmp_path / "end").write_text(str(ALL))
+        running.wait()
+    query.processAllAvailable()
+    query.stop()
+    assert set(copied(spark, tmp_path)) == set(range(ALL))
+
+
+def test_a_full_spool_holds_the_topology_up_until_a_query_comes(spark: Any, tmp_path: Path) -> None:
+    topo = numbers(tmp_path, Numbers(20_000), most_bytes=2000, patience_s=50)
+    spool = Spool(str(tmp_path / "spool"))
+    with start(topo, workers=2, spark=spark, checkpoint=tmp_path / "checkpoint", epoch_every_s=EPOCH_S) as running:
+        wait_until(lambda: spool.fill().total_bytes > 2000, "the spool is full")
+        files = len(spool.visible())
+        assert not running.wait(timeout_s=3 * EPOCH_S)
+        # Two tasks that wait with a file each, and what was being written when the limit was reached.
+        assert len(spool.visible()) <= files + 2
+        query = copying(read(spark, tmp_path), tmp_path)
+        running.wait()
+    query.processAllAvailable()
+    query.stop()
+    assert copied(spark, tmp_path) == list(range(20_000))
+
+
+def test_when_nobody_reads_the_run_fails_and_goes_on_from_its_checkpoint(spark: Any, tmp_path: Path) -> None:
+    where = {"spark": spark, "workers": 2, "checkpoint": tmp_path / "checkpoint", "epoch_every_s": EPOCH_S}
+    with pytest.raises(RunError, match=r"sink 'numbers.out': spool .* holds \d+ bytes, of at most 2000, and no query"):
+        run(numbers(tmp_path, Numbers(20_000), most_bytes=2000, patience_s=0.5), **where)
+    run(numbers(tmp_path, Numbers(20_000)), **where)
+    rows = spark.read.format("penstock").load(str(tmp_path / "spool")).collect()
+    assert sorted(row.n for row in rows) == list(range(20_000))
+
+
+def test_wrong_options_are_named(spark: Any, tmp_path: Path) -> None:
+    from pyspark.errors import AnalysisException
+
+    register(spark)
+    with start(
+        numbers(tmp_path, NumbersUntilTold(tmp_path / "end")), workers=1, spark=spark, checkpoint=tmp_path / "c"
+    ) as running:
+        for options, complaint in (
+            ({}, "wanted the options run and stream, or path, got none"),
+            ({"run": running.id}, "wanted the options run and stream, or path, got run="),
+            (
+                {"path": "/a", "stream": "out"},
+                "wanted the options run and stream, or path, got path='/a', stream='out'",
+            ),
+            ({"run": running.id, "steam": "out"}, "wanted the options run and stream, or path, got run="),
+            ({"run": "nope", "stream": "out"}, "wanted a run named 'nope': no such run"),
+            ({"run": running.id, "stream": "in"}, r"got 'in'; there is 'out'"),
+            (
+                {"path": str(tmp_path)},
+                rf"wanted the spool of a SparkStream in {tmp_path}, got no {tmp_path}/spool.json",
+            ),
+        ):
+            with pytest.raises(AnalysisException, match=complaint):
+                spark.readStream.format("penstock").options(**options).load()
+        wrong = spark.readStream.format("penstock").schema("other string").load(str(tmp_path / "spool"))
+        with pytest.raises(Exception, match="wanted rows of other: string"):
+            copying(wrong, tmp_path).processAllAvailable()
+
+
+@pytest.mark.cluster
+def test_a_query_whose_driver_is_killed_goes_on_where_it_was(spark: Any, tmp_path: Path) -> None:
+    topo = numbers(tmp_path, NumbersUntilTold(tmp_path / "end"))
+    command = [sys.executable, "-m", "tests.spark.stream_driver", str(tmp_path)]
+    with start(
+        topo, workers=2, spark=spark, checkpoint=tmp_path / "checkpoint", max_restarts=20, epoch_every_s=EPOCH_S
+    ) as running:
+        for worker in (0, 1):
+            before = len(copied(spark, tmp_path))
+            with subprocess.Popen(command, start_new_session=True) as driver:
+                while len(copied(spark, tmp_path)) <= before:  # its session may take half a minute to start
+                    assert driver.poll() is None
+                    time.sleep(0.2)
+                kill_a_worker(running, worker)
+                assert driver.poll() is None
+                os.killpg(driver.pid, signal.SIGKILL)  # with its JVM
+        (tmp_path / "end").write_text(str(ALL))
+        running.wait()
+    subprocess.run(command, check=True, timeout=300)
+    assert copied(spark, tmp_path) == list(range(ALL))
