@@ -16,7 +16,7 @@ from penstock.topology.topology import Topology
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 # Without a topology that runs by itself: the others' tests are with those of what they show.
-ELSEWHERE = {"ring_demo", "table_through_topology"}
+ELSEWHERE = {"ring_demo", "stream_to_spark", "table_through_topology"}
 NAMES = sorted(path.stem for path in EXAMPLES.glob("*.py") if path.stem not in ELSEWHERE)
 
 worker_counts = pytest.mark.parametrize("workers", [1, 3])
@@ -182,7 +182,7 @@ def test_main_runs_the_topology_and_shows_the_result(
     assert SAID[name] in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES, *sorted(WITH_SPARK)])
 def test_every_example_could_travel_to_workers_and_says_how_to_run_it(name: str) -> None:
     module = example(name)
     module.topology().check()

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import datetime
 import os
+import runpy
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from decimal import Decimal
 from pathlib import Path
@@ -204,6 +206,18 @@ def test_wrong_options_are_named(spark: Any, tmp_path: Path) -> None:
         wrong = spark.readStream.format("penstock").schema("other string").load(str(tmp_path / "spool"))
         with pytest.raises(Exception, match="wanted rows of other: string"):
             copying(wrong, tmp_path).processAllAvailable()
+
+
+@pytest.mark.usefixtures("spark")
+def test_the_example_has_every_count_in_its_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    example = runpy.run_path(str(Path(__file__).parents[2] / "examples" / "stream_to_spark.py"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    example["main"](["--words", "5000"])
+    said = capsys.readouterr().out
+    assert [f"   1,000  {name}" in said for name in example["NAMES"]] == [True] * 5
+    assert "5,000 rows in the table" in said
 
 
 @pytest.mark.cluster
