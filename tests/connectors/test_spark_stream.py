@@ -246,6 +246,7 @@ def test_cleaning_deletes_what_is_behind_and_what_was_left_hidden(tmp_path: Path
     assert hidden(tmp_path) == []
     assert len(list(tmp_path.glob("rows-*"))) == 1
     assert len(list(tmp_path.glob("writer-*"))) == 1
+    assert len(list(tmp_path.glob("taken-*"))) == 1
     second.close()
 
 
@@ -353,8 +354,8 @@ def test_a_spool_of_other_rows_is_refused(tmp_path: Path) -> None:
     (tmp_path / "spool.json").write_text('{"schema": "word string", "format": 9}')
     with pytest.raises(RunError, match="wanted format 1, got 9, of another version of Penstock"):
         Spool(str(tmp_path)).about()
-    (tmp_path / "taken.json").write_text("{")
-    with pytest.raises(RunError, match=r"taken\.json is not what was written"):
+    (tmp_path / "taken-00000001.json").write_text("{")
+    with pytest.raises(RunError, match=r"taken-00000001\.json is not what was written"):
         Spool(str(tmp_path)).taken()
 
 

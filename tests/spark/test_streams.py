@@ -25,14 +25,11 @@ from penstock.spark.run import Run, run, start
 from penstock.spark.streams import register
 from penstock.topology.topology import Topology
 from tests.ring.patience import wait_until
-from tests.spark.counted import Numbers, NumbersUntilTold
+from tests.spark.counted import AT_ONCE, SLOWLY_S, Numbers, NumbersUntilTold
 from tests.spark.scenarios import pids
 from tests.spark.stream_driver import copying
 
 EPOCH_S = 0.2
-
-# More than are emitted, slowly, until a test says that this is all.
-ALL = 200_000
 
 TYPES = (
     "truth boolean, tiny byte, small smallint, number int, many long, half float, price double, amount decimal(12, 3), "
@@ -46,6 +43,14 @@ def numbers(folder: Path, spout: Numbers, *, tasks: int = 2, **settings: Any) ->
     sink = SparkStream(folder / "spool", schema="n long", **settings)
     topo.bolt("out", sink, topo.spout("numbers", spout).shuffle(), tasks=tasks)
     return topo
+
+
+def let_end(folder: Path, begun_s: float) -> int:
+    """Tells the spout to end soon, and how many numbers it will have emitted: more than it can have until now."""
+    count = AT_ONCE * (int((time.monotonic() - begun_s) / SLOWLY_S) + 200)
+    (folder / "told").write_text(str(count))
+    (folder / "told").rename(folder / "end")  # at once, for it is being looked for
+    return count
 
 
 def copied(spark: Any, folder: Path) -> list[int]:
@@ -91,6 +96,7 @@ def test_an_empty_stream_has_no_rows_but_a_schema(spark: Any, tmp_path: Path) ->
 
 
 def test_queries_over_a_running_topology_get_every_row_once_and_clean_up(spark: Any, tmp_path: Path) -> None:
+    begun_s = time.monotonic()
     topo = Topology("two-streams")
     emitted = topo.spout("numbers", NumbersUntilTold(tmp_path / "end"))
     for name in ("one", "two"):
@@ -101,7 +107,7 @@ def test_queries_over_a_running_topology_get_every_row_once_and_clean_up(spark: 
             frame = spark.readStream.format("penstock").option("run", named).option("stream", stream).load()
             queries.append(copying(frame, tmp_path / stream))
         wait_until(lambda: bool(Spool(str(tmp_path / "one" / "spool")).taken()), "the first query has taken rows")
-        (tmp_path / "end").write_text(str(ALL))
+        count = let_end(tmp_path, begun_s)
         running.wait()
     for query in queries:
         query.processAllAvailable()
@@ -111,7 +117,7 @@ def test_queries_over_a_running_topology_get_every_row_once_and_clean_up(spark: 
     for query in queries:
         query.stop()
     for stream in ("one", "two"):
-        assert copied(spark, tmp_path / stream) == list(range(ALL))
+        assert copied(spark, tmp_path / stream) == list(range(count))
 
 
 def kill_a_worker(running: Run, worker: int) -> None:
@@ -122,6 +128,7 @@ def kill_a_worker(running: Run, worker: int) -> None:
 
 
 def test_exactly_once_through_killed_workers_and_restarted_queries(spark: Any, tmp_path: Path) -> None:
+    begun_s = time.monotonic()
     topo = numbers(tmp_path, NumbersUntilTold(tmp_path / "end"))
     with start(
         topo, workers=2, spark=spark, checkpoint=tmp_path / "checkpoint", max_restarts=20, epoch_every_s=EPOCH_S
@@ -134,31 +141,32 @@ def test_exactly_once_through_killed_workers_and_restarted_queries(spark: Any, t
             kill_a_worker(running, worker)
             query.stop()
             seen = len(copied(spark, tmp_path))
-        (tmp_path / "end").write_text(str(ALL))
+        count = let_end(tmp_path, begun_s)
         running.wait()
     query = copying(read(spark, tmp_path), tmp_path, trigger={"availableNow": True})
     query.awaitTermination()
-    assert copied(spark, tmp_path) == list(range(ALL))
+    assert copied(spark, tmp_path) == list(range(count))
 
 
 def test_at_least_once_no_row_is_missing(spark: Any, tmp_path: Path) -> None:
+    begun_s = time.monotonic()
     topo = numbers(tmp_path, NumbersUntilTold(tmp_path / "end"))
     with start(topo, workers=2, spark=spark, max_restarts=20, epoch_every_s=EPOCH_S) as running:
         query = copying(read(spark, tmp_path), tmp_path)
         wait_until(lambda: bool(copied(spark, tmp_path)), "rows arrive")
         kill_a_worker(running, 1)
-        (tmp_path / "end").write_text(str(ALL))
+        count = let_end(tmp_path, begun_s)
         running.wait()
     query.processAllAvailable()
     query.stop()
-    assert set(copied(spark, tmp_path)) == set(range(ALL))
+    assert set(copied(spark, tmp_path)) == set(range(count))
 
 
 def test_a_full_spool_holds_the_topology_up_until_a_query_comes(spark: Any, tmp_path: Path) -> None:
     topo = numbers(tmp_path, Numbers(20_000), most_bytes=2000, patience_s=50)
     spool = Spool(str(tmp_path / "spool"))
     with start(topo, workers=2, spark=spark, checkpoint=tmp_path / "checkpoint", epoch_every_s=EPOCH_S) as running:
-        wait_until(lambda: spool.fill().total_bytes > 2000, "the spool is full")
+        wait_until(lambda: spool.overfull(2000), "the spool is full")
         files = len(spool.visible())
         assert not running.wait(timeout_s=3 * EPOCH_S)
         # Two tasks that wait with a file each, and what was being written when the limit was reached.
@@ -222,6 +230,7 @@ def test_the_example_has_every_count_in_its_table(
 
 @pytest.mark.cluster
 def test_a_query_whose_driver_is_killed_goes_on_where_it_was(spark: Any, tmp_path: Path) -> None:
+    begun_s = time.monotonic()
     topo = numbers(tmp_path, NumbersUntilTold(tmp_path / "end"))
     command = [sys.executable, "-m", "tests.spark.stream_driver", str(tmp_path)]
     with start(
@@ -236,7 +245,7 @@ def test_a_query_whose_driver_is_killed_goes_on_where_it_was(spark: Any, tmp_pat
                 kill_a_worker(running, worker)
                 assert driver.poll() is None
                 os.killpg(driver.pid, signal.SIGKILL)  # with its JVM
-        (tmp_path / "end").write_text(str(ALL))
+        count = let_end(tmp_path, begun_s)
         running.wait()
     subprocess.run(command, check=True, timeout=300)
-    assert copied(spark, tmp_path) == list(range(ALL))
+    assert copied(spark, tmp_path) == list(range(count))

@@ -16,7 +16,7 @@ import contextlib
 import math
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -195,16 +195,12 @@ class SparkStream(TransactionalSink):
                 self._discard()  # or else it might still be committed, when the run ends
             raise RunError(message) from error
 
-    def _await_room(self, now_s: Callable[[], float] = time.monotonic) -> None:
-        """Waits while the spool is too large and somebody could make it smaller.
-
-        If no file is visible, nobody can: what fills it are files of an epoch that is not committed, and may be waiting
-        for this very task.
-        """
-        deadline_s, told = now_s() + self.patience_s, False
-        while (fill := self._spool.fill()).total_bytes > self.most_bytes and fill.visible_files:
-            full = f"spool {self._spool.shown} holds {fill.total_bytes} bytes, of at most {self.most_bytes}"
-            if now_s() >= deadline_s:
+    def _await_room(self) -> None:
+        """Waits while the spool is too large and somebody could make it smaller."""
+        deadline_s, told = time.monotonic() + self.patience_s, False
+        while (total := self._spool.overfull(self.most_bytes)) is not None:
+            full = f"spool {self._spool.shown} holds {total} bytes, of at most {self.most_bytes}"
+            if time.monotonic() >= deadline_s:
                 message = (
                     f"{self._sink}: {full}, and no query has made room for {self.patience_s} s. Read it with "
                     f'spark.readStream.format("penstock"), or give it more most_bytes or patience_s'

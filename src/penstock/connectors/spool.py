@@ -1,13 +1,14 @@
 """The spool: rows of one stream on their way from a topology to Spark, as files in a folder.
 
     spool.json                      the schema of the rows; written once
-    taken.json                      the offset that a query has committed: what is behind it is not needed any more
+    taken-NUMBER.json               the offset that a query has committed: what is behind it is not needed any more; the
+                                    one of the greatest number counts, so that none is ever written over
     writer-WRITER                   says that this generation of a task is taken; the newest of each task stays
     rows-WRITER-NUMBER.arrow        rows, an Arrow IPC file: whole, and never changed
     .rows-WRITER-NUMBER.arrow       rows that are prepared, or being written
 
 WRITER is TASK-GENERATION-ATTEMPT-PROCESS. `spool_offsets` says what a reader may conclude from these names. The sink
-creates files and shows them, a reader writes `taken.json` and deletes what is behind it: in this order, so that a file
+creates files and shows them, a reader says what is taken and deletes what is behind it: in this order, so that a file
 which is not there was either taken or is missing.
 """
 
@@ -23,14 +24,15 @@ from penstock.connectors.folder import HIDDEN, Folder, without_secrets
 from penstock.connectors.spool_offsets import Numbered, Offset, Writer, advanced, files_between, is_behind
 from penstock.errors import RunError
 
-__all__ = ["About", "Fill", "Listing", "Spool"]
+__all__ = ["About", "Listing", "Spool"]
 
 FORMAT = 1
 
 Kind = TypeVar("Kind")
 
-_ABOUT, _TAKEN, _WRITER = "spool.json", "taken.json", "writer-"
-_ROWS = re.compile(r"rows-(.+)-(\d{8})\.arrow")
+_ABOUT, _WRITER = "spool.json", "writer-"
+_TAKEN = re.compile(r"taken-(\d{8,})\.json")
+_ROWS = re.compile(r"rows-(.+)-(\d{8,})\.arrow")
 
 
 class About(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,15 +41,6 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     schema: str
     """Of the rows, as Spark writes it: ``word string, count long``."""
     format: int = FORMAT
-
-
-class Fill(msgspec.Struct, frozen=True, kw_only=True):
-    """How full a spool is."""
-
-    total_bytes: int
-    """All rows that are there, also those that nobody can see yet."""
-    visible_files: int
-    """Those that a reader could take, and so make room."""
 
 
 Listing = dict[Numbered, int]
@@ -77,8 +70,11 @@ class Spool:
 
     def taken(self) -> Offset:
         """The offset that was committed last; the beginning, if none was."""
-        content = self.folder.read(_TAKEN)
-        return {} if content is None else self._decoded(content, Offset, _TAKEN)
+        while newest := max(self._takings(), default=0):
+            name = _taking(newest)
+            if (content := self.folder.read(name)) is not None:  # else there is a newer one by now
+                return self._decoded(content, Offset, name)
+        return {}
 
     # What the sink does.
 
@@ -113,14 +109,19 @@ class Spool:
             self.folder.delete(f"{_WRITER}{other}")
         return writer
 
-    def fill(self) -> Fill:
-        """How full it is."""
-        sizes, taken = self.folder.sizes(), self.taken()
+    def overfull(self, most_bytes: int) -> int | None:
+        """How many bytes of rows are there, if that is too many and a reader could make it less; else None.
+
+        If no file is visible, no reader can: they are files of an epoch that is not committed yet.
+        """
+        sizes = self.folder.sizes()
         files = {name: file for name in sizes if (file := file_of(name.removeprefix(HIDDEN)))}
-        return Fill(
-            total_bytes=sum(sizes[name] for name in files),
-            visible_files=sum(not (name.startswith(HIDDEN) or is_behind(taken, file)) for name, file in files.items()),
-        )
+        total = sum(sizes[name] for name in files)
+        if total <= most_bytes:
+            return None
+        taken = self.taken()
+        visible = any(not (name.startswith(HIDDEN) or is_behind(taken, file)) for name, file in files.items())
+        return total if visible else None
 
     def show(self, name: str, *, owner: str) -> None:
         """Makes a file visible that may be so already, or even taken.
@@ -197,13 +198,19 @@ class Spool:
             RunError: another query has taken more.
         """
         self._require_not_taken(end)
+        before = self._takings()
         if end != self.taken():
-            self.folder.put(_TAKEN, msgspec.json.encode(end))
+            self.folder.put(_taking(max(before, default=0) + 1), msgspec.json.encode(end))
+            for number in before:
+                self.folder.delete(_taking(number))
         for name in self.folder.sizes():
             file = file_of(name.removeprefix(HIDDEN))
             # Hidden ones only of older generations: nothing of them will be shown any more.
             if file and is_behind(end, file):
                 self.folder.delete(name)
+
+    def _takings(self) -> list[int]:
+        return [int(found[1]) for name in self.folder.sizes() if (found := _TAKEN.fullmatch(name))]
 
     def _require_not_taken(self, start: Offset) -> None:
         taken = self.taken()
@@ -221,6 +228,10 @@ class Spool:
         except msgspec.DecodeError as error:
             message = f"spool {self.shown}: {name} is not what was written: {error}"
             raise RunError(message) from error
+
+
+def _taking(number: int) -> str:
+    return f"taken-{number:08d}.json"
 
 
 def name_of(file: Numbered) -> str:

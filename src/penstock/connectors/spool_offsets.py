@@ -33,7 +33,7 @@ __all__ = ["Numbered", "Offset", "Writer", "advanced", "files_between", "is_behi
 Offset = dict[str, int]
 """How many files are behind the reader, by the name of the writer. Plain values: Spark keeps it in its checkpoint."""
 
-_WRITER = re.compile(r"(\d{5})-(\d{8})-([0-9a-f]+)-([0-9a-f]+)")
+_WRITER = re.compile(r"(\d{5,})-(\d{8,})-([0-9a-f]+)-([0-9a-f]+)")
 
 
 class Writer(msgspec.Struct, frozen=True, kw_only=True, order=True):

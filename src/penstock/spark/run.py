@@ -25,7 +25,7 @@ from penstock.spark.session import borrowed_session, spare_slots
 from penstock.spark.settings import RunSettings
 from penstock.spark.settings_check import examine_settings
 from penstock.spark.slots import count_slots, held_slots, workers_by_default, workers_to_ask_for
-from penstock.spark.streams import register, spools_of
+from penstock.spark.streams import ensure_registered, spools_of
 from penstock.spark.summary import Summary
 from penstock.topology.shipping import to_bytes
 from penstock.topology.topology import Topology
@@ -134,7 +134,7 @@ def start(
     with contextlib.ExitStack() as resources:
         session = resources.enter_context(borrowed_session(spark, workers=workers))
         if spools_of(topology):
-            register(session)
+            ensure_registered(session)
         slots = count_slots(session)
         if by_default:
             here = workers_by_default(slots, tasks=len(tasks), spare=spare_slots(session), unknown=workers)

@@ -80,10 +80,7 @@ class _Rows:
         wanted = to_arrow_schema(self._schema, timezone="UTC")
         spool = Spool(self._url)
         for name in partition.names:
-            with (
-                spool.folder.filesystem.open_input_file(spool.folder.place(name)) as file,
-                pa.ipc.open_file(file) as batches,
-            ):
+            with _opened(spool, name) as file, pa.ipc.open_file(file) as batches:
                 for number in range(batches.num_record_batches):
                     yield _as_wanted(batches.get_batch(number), wanted, spool)
 
@@ -146,6 +143,14 @@ class _StreamReader(_Rows, DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The query has done with everything behind `end`: it is deleted."""
         Spool(self._url).take(end)
         self._taken = end
+
+
+def _opened(spool: Spool, name: str) -> Any:
+    try:
+        return spool.folder.filesystem.open_input_file(spool.folder.place(name))
+    except FileNotFoundError:
+        message = f"spool {spool.shown}: wanted {name}, got no such file: a query has taken and deleted it meanwhile"
+        raise RunError(message) from None
 
 
 def _as_wanted(batch: pa.RecordBatch, wanted: pa.Schema, spool: Spool) -> pa.RecordBatch:

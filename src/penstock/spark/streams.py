@@ -14,7 +14,9 @@ from penstock.topology.topology import Topology
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["register", "spool_url", "spools_of"]
+__all__ = ["ensure_registered", "register", "spool_url", "spools_of"]
+
+_REGISTERED = "spark.penstock.registered"
 
 _KNOWN = ("path", "run", "stream")
 
@@ -27,6 +29,13 @@ def register(spark: SparkSession) -> None:
     from penstock.spark.stream_source import PenstockSource  # it needs PySpark when it is imported
 
     spark.dataSource.register(PenstockSource)
+    spark.conf.set(_REGISTERED, "true")
+
+
+def ensure_registered(spark: SparkSession) -> None:
+    """Registers, unless that has been done: Spark would warn that a format is replaced."""
+    if spark.conf.get(_REGISTERED, "") != "true":
+        register(spark)
 
 
 def spools_of(topology: Topology) -> dict[str, str]:
