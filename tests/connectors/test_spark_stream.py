@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import msgspec
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,54 +16,12 @@ from penstock.connectors.folder import Folder
 from penstock.connectors.lines import Lines
 from penstock.connectors.spark_stream import SparkStream
 from penstock.connectors.spool import Spool
-from penstock.connectors.spool_offsets import Offset
 from penstock.errors import RunError, TopologyError
 from penstock.testing.run import run_topology
 from penstock.topology.topology import Topology
 from penstock.topology.tuples import tuple_class
 from tests.connectors.driving import context
-from tests.ring.patience import wait_until
-
-Word = tuple_class("words", "default", ("word",))
-
-
-def open_sink(
-    folder: Path, *, by_epochs: bool = True, index: int = 0, count: int = 1, attempt: int = 0, **settings: Any
-) -> SparkStream:
-    sink = SparkStream(folder, **{"schema": "word string", **settings})
-    sink.by_epochs = by_epochs
-    sink.open(msgspec.structs.replace(context(index, count), attempt=attempt))
-    return sink
-
-
-def feed(sink: SparkStream, *words: str) -> None:
-    for word in words:
-        sink.process(Word(word))
-
-
-def emit(sink: SparkStream, *words: str) -> None:
-    """As an epoch that is committed."""
-    feed(sink, *words)
-    token = sink.prepare()
-    if token is not None:
-        sink.commit(token)
-
-
-def rows(folder: Path, start: Offset, end: Offset) -> list[str]:
-    found = []
-    for name, _ in Spool(str(folder)).files(start, end):
-        with pa.ipc.open_file(folder / name) as file:
-            found += file.read_all()["word"].to_pylist()
-    return found
-
-
-def all_rows(folder: Path) -> list[str]:
-    spool = Spool(str(folder))
-    return rows(folder, spool.taken(), spool.newest_offset(spool.taken()))
-
-
-def hidden(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir() if path.name.startswith("."))
+from tests.connectors.spooling import Reader, Word, all_rows, emit, feed, hidden, open_sink
 
 
 def test_without_epochs_all_is_there_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,30 +51,6 @@ def test_rows_are_seen_when_they_are_committed_and_not_before(tmp_path: Path) ->
     about = Spool(str(tmp_path)).about()
     assert about is not None
     assert about.schema == "word string"
-
-
-class Reader:
-    """A query: takes batches, and keeps its offsets as Spark does."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.spool = Spool(str(folder))
-        self.start = self.end = self.spool.taken()
-        self.got: list[str] = []
-
-    def plan(self) -> None:
-        """Writes down what the next batch is."""
-        if self.end == self.start:
-            self.end = self.spool.newest_offset(self.start)
-
-    def batch(self) -> None:
-        """What was planned, also if that was before a restart."""
-        self.plan()
-        self.got += rows(self.folder, self.start, self.end)
-        self.start = self.end
-
-    def commit(self) -> None:
-        self.spool.take(self.start)
 
 
 steps = st.lists(
@@ -277,53 +209,6 @@ def test_a_second_reader_is_told_that_the_first_has_deleted_its_rows(tmp_path: P
     sink.close()
 
 
-def test_a_full_spool_is_waited_for_until_a_query_has_made_room(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    sink = open_sink(tmp_path, most_bytes=1, patience_s=1000)
-    emit(sink, "a")  # nobody could make room for the first: there is nothing to take
-    thread = threading.Thread(target=emit, args=(sink, "b"))
-    thread.start()
-    try:
-        wait_until(lambda: "waiting up to 1000 s until a query has made room" in caplog.text, "the sink waits")
-        assert all_rows(tmp_path) == ["a"]
-    finally:
-        reader = Reader(tmp_path)
-        reader.batch()
-        reader.commit()
-        thread.join()
-    reader.batch()
-    assert reader.got == ["a", "b"]
-    sink.close()
-
-
-def test_when_nobody_reads_the_run_fails_and_nothing_is_lost(tmp_path: Path) -> None:
-    sink = open_sink(tmp_path, most_bytes=1, patience_s=0)
-    emit(sink, "a")
-    feed(sink, "b")
-    with pytest.raises(RunError, match=r"holds \d+ bytes, of at most 1, and no query has made room for 0 s\. Read it"):
-        sink.prepare()
-    sink.close()
-    assert all_rows(tmp_path) == ["a"]
-    again = open_sink(tmp_path, most_bytes=1 << 20)  # from its checkpoint
-    again.recover([])
-    emit(again, "b")
-    assert all_rows(tmp_path) == ["a", "b"]
-    assert hidden(tmp_path) == []
-    again.close()
-
-
-def test_what_other_tasks_have_prepared_is_not_waited_for(tmp_path: Path) -> None:
-    sinks = [open_sink(tmp_path, index=index, count=2, most_bytes=1, patience_s=1000) for index in range(2)]
-    for sink in sinks:
-        feed(sink, "a")
-    tokens = [sink.prepare() for sink in sinks]
-    for sink, token in zip(sinks, tokens, strict=True):
-        sink.commit(token or [])
-        sink.close()
-    assert all_rows(tmp_path) == ["a", "a"]
-
-
 @pytest.mark.parametrize("workers", [1, 2])
 def test_in_a_topology_every_line_is_in_the_spool(tmp_path: Path, workers: int) -> None:
     topo = Topology("t")
@@ -349,9 +234,12 @@ def test_rows_that_do_not_fit_end_the_run(tmp_path: Path) -> None:
 
 def test_a_spool_of_other_rows_is_refused(tmp_path: Path) -> None:
     open_sink(tmp_path).close()
-    with pytest.raises(RunError, match="wanted rows of 'word int', got a spool of 'word string': give another path"):
+    with pytest.raises(RunError, match=r"for rows 'word int' of sink 't\.c', got one with rows 'word string' of"):
         open_sink(tmp_path, schema="word int")
-    (tmp_path / "spool.json").write_text('{"schema": "word string", "format": 9}')
+    other = SparkStream(tmp_path, schema="word string")
+    with pytest.raises(RunError, match=r"of sink 't\.other', got one .* of sink 't\.c': give another path"):
+        other.open(msgspec.structs.replace(context(), component="other"))
+    (tmp_path / "spool.json").write_text('{"schema": "word string", "sink": "t.c", "format": 9}')
     with pytest.raises(RunError, match="wanted format 1, got 9, of another version of Penstock"):
         Spool(str(tmp_path)).about()
     (tmp_path / "taken-00000001.json").write_text("{")

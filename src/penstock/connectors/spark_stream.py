@@ -95,7 +95,8 @@ class SparkStream(TransactionalSink):
 
     def open(self, context: TaskContext) -> None:
         """Makes the spool, if there is none."""
-        self._sink = f"sink {f'{context.topology}.{context.component}'!r}"
+        name = f"{context.topology}.{context.component}"  # names have no dots, so it is the only one of this name
+        self._sink = f"sink {name!r}"
         self._task, self._tasks, self._attempt, self._log = (
             context.index,
             context.count,
@@ -105,7 +106,7 @@ class SparkStream(TransactionalSink):
         self._columns = arrow_schema(self.schema)
         self._fields = tuple(self._columns.names)
         self._spool = Spool(self.path)
-        self._spool.create(self.schema)
+        self._spool.create(schema=self.schema, sink=name)
         self._rows: list[tuple[Any, ...]] = []
         self._stream: Any = None
         self._file: pa.ipc.RecordBatchFileWriter | None = None

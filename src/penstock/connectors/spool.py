@@ -1,6 +1,6 @@
 """The spool: rows of one stream on their way from a topology to Spark, as files in a folder.
 
-    spool.json                      the schema of the rows; written once
+    spool.json                      the schema of the rows, and whose they are; written once
     taken-NUMBER.json               the offset that a query has committed: what is behind it is not needed any more; the
                                     one of the greatest number counts, so that none is ever written over
     writer-WRITER                   says that this generation of a task is taken; the newest of each task stays
@@ -40,6 +40,8 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
 
     schema: str
     """Of the rows, as Spark writes it: ``word string, count long``."""
+    sink: str
+    """The only one that may write: ``topology.component``. Tasks of two would pass for successors of each other."""
     format: int = FORMAT
 
 
@@ -78,19 +80,20 @@ class Spool:
 
     # What the sink does.
 
-    def create(self, schema: str) -> None:
+    def create(self, *, schema: str, sink: str) -> None:
         """Makes the folder, if there is none, and says what will be in it.
 
         Raises:
-            RunError: it holds rows of another schema.
+            RunError: it holds rows of another schema, or of another sink.
         """
         self.folder.create()
-        about = self.about()
+        wanted, about = About(schema=schema, sink=sink), self.about()
         if about is None:
-            self.folder.put(_ABOUT, msgspec.json.encode(About(schema=schema)))
-        elif about.schema != schema:
+            self.folder.put(_ABOUT, msgspec.json.encode(wanted))
+        elif about != wanted:
             message = (
-                f"spool {self.shown}: wanted rows of {schema!r}, got a spool of {about.schema!r}: give another path"
+                f"spool {self.shown}: wanted one for rows {schema!r} of sink {sink!r}, got one with rows "
+                f"{about.schema!r} of sink {about.sink!r}: give another path"
             )
             raise RunError(message)
 
