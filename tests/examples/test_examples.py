@@ -15,7 +15,7 @@ from penstock.testing import Result, run_topology
 from penstock.topology.topology import Topology
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-# Without a topology that runs by itself: the others' tests are with those of what they show.
+# Without a topology that runs by itself, or with a need for a session: tested with what they show, in tests/spark.
 ELSEWHERE = {"ring_demo", "stream_to_spark", "table_through_topology"}
 NAMES = sorted(path.stem for path in EXAMPLES.glob("*.py") if path.stem not in ELSEWHERE)
 
@@ -182,7 +182,7 @@ def test_main_runs_the_topology_and_shows_the_result(
     assert SAID[name] in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", [*NAMES, *sorted(WITH_SPARK)])
+@pytest.mark.parametrize("name", [*NAMES, "stream_to_spark"])
 def test_every_example_could_travel_to_workers_and_says_how_to_run_it(name: str) -> None:
     module = example(name)
     module.topology().check()
