@@ -78,7 +78,7 @@ def soak(delivery: Delivery, seconds: float, seed: int) -> Soaked:
         numbers = topology.spout("numbers", Numbers(count))
         keyed = topology.bolt("key", lambda tup: (tup.n, tup.n % 1000), numbers.shuffle(), tasks=2, fields=("n", "key"))
         numbered = topology.bolt("number", Numbered(), keyed.by("key"), tasks=2)
-        topology.bolt("files", ps.ParquetFiles(f"{folder}/out", rows_per_file=1000), numbered.shuffle())
+        topology.bolt("files", ps.ParquetSink(f"{folder}/out", rows_per_file=1000), numbered.shuffle())
         checkpoint = f"{folder}/checkpoint" if delivery == "exactly_once" else None
         started_s = time.monotonic()
         with ps.start(

@@ -6,7 +6,7 @@ This module is the public door: everything a user needs is in `__all__`. Nothing
 from penstock.connectors.collect import Collect
 from penstock.connectors.from_frame import FromFrame
 from penstock.connectors.lines import Lines
-from penstock.connectors.parquet_files import ParquetFiles
+from penstock.connectors.parquet_sink import ParquetSink
 from penstock.connectors.rate import Rate
 from penstock.connectors.spark_stream import SparkStream
 from penstock.connectors.text_files import TextFiles
@@ -33,7 +33,7 @@ __all__ = [
     "FromFrame",
     "KeyedBolt",
     "Lines",
-    "ParquetFiles",
+    "ParquetSink",
     "PenstockError",
     "Rate",
     "Run",

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from penstock.checkpoint.compatibility import differences
 from penstock.checkpoint.shape import SavedComponent, SavedInput, SavedKind, SavedShape, saved_shape
 from penstock.connectors.collect import Collect
-from penstock.connectors.parquet_files import ParquetFiles
+from penstock.connectors.parquet_sink import ParquetSink
 from penstock.topology.bolts import BatchBolt, KeyedBolt, StatefulBolt
 from penstock.topology.topology import Topology
 from tests.checkpoint.strategies import components, shapes
@@ -145,7 +145,7 @@ def test_the_shape_of_what_the_user_built() -> None:
     topo.bolt("stateful", _Stateful(), lines.to_one())
     topo.bolt("keyed", _Keyed(), lines.by("line"), lines.stream("errors").by("code"), tasks=3)
     topo.bolt("batch", _Batch(), lines.broadcast("ring"))
-    topo.bolt("sink", ParquetFiles("out"), lines.shuffle())
+    topo.bolt("sink", ParquetSink("out"), lines.shuffle())
     topo.bolt("collect", Collect(), lines.shuffle())
 
     shape = saved_shape(topo)

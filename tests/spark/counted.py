@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.connectors.collect import Collect
-from penstock.connectors.parquet_files import ParquetFiles
+from penstock.connectors.parquet_sink import ParquetSink
 from penstock.spark.run import run
 from penstock.spark.summary import Summary
 from penstock.topology.bolts import KeyedBolt
@@ -87,7 +87,7 @@ def topology(numbers_to: int | Path, *, files: Path | None = None, tasks: int = 
     topo.bolt("rows", Collect(), topo.bolt("number", Numbered(), keyed.by("key"), tasks=tasks).shuffle())
     topo.bolt("seen", Collect(), numbers.shuffle())
     if files is not None:
-        topo.bolt("files", ParquetFiles(files), numbers.shuffle(), tasks=2)
+        topo.bolt("files", ParquetSink(files), numbers.shuffle(), tasks=2)
     return topo
 
 

@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.connectors import parquet_files
+from penstock.connectors import parquet_sink
 from penstock.connectors.lines import Lines
-from penstock.connectors.parquet_files import ParquetFiles
+from penstock.connectors.parquet_sink import ParquetSink
 from penstock.errors import RunError, TopologyError
 from penstock.testing.run import run_topology
 from penstock.topology.context import TaskContext
@@ -30,14 +30,14 @@ Word = tuple_class("count", "default", ("word", "count"))
 
 def _open(
     folder: Path, *, by_epochs: bool = False, index: int = 0, count: int = 1, attempt: int = 0, **settings: Any
-) -> ParquetFiles:
-    sink = ParquetFiles(folder, **settings)
+) -> ParquetSink:
+    sink = ParquetSink(folder, **settings)
     sink.by_epochs = by_epochs
     sink.open(msgspec.structs.replace(context(index, count), attempt=attempt))
     return sink
 
 
-def _feed(sink: ParquetFiles, *words: str) -> None:
+def _feed(sink: ParquetSink, *words: str) -> None:
     for word in words:
         sink.process(Word(word, len(word)))
 
@@ -151,7 +151,7 @@ def test_tasks_that_are_no_more_are_taken_care_of_and_others_left_alone(tmp_path
         _feed(sink, "lost")
         sink.prepare()
         sink.close()
-    stranger = ParquetFiles(tmp_path)
+    stranger = ParquetSink(tmp_path)
     stranger.by_epochs = True
     stranger.open(TaskContext(topology="another", component="c"))
     _feed(stranger, "stranger")
@@ -227,7 +227,7 @@ def test_recovering_does_not_insist_on_a_file_that_a_reader_has_taken(
 def test_in_a_topology_every_line_is_in_a_file_of_its_task(tmp_path: Path, workers: int) -> None:
     topo = Topology("t")
     lines = topo.spout("lines", Lines([f"line {number}" for number in range(50)]), fields=("word",))
-    topo.bolt("files", ParquetFiles(tmp_path, rows_per_file=7), lines.shuffle(), tasks=2)
+    topo.bolt("files", ParquetSink(tmp_path, rows_per_file=7), lines.shuffle(), tasks=2)
     run_topology(topo, workers=workers)
     assert _rows(tmp_path) == sorted(f"line {number}" for number in range(50))
     assert {path.name.split("-")[2] for path in tmp_path.iterdir()} == {"00000", "00001"}
@@ -259,7 +259,7 @@ def test_a_schema_is_kept_to(tmp_path: Path) -> None:
 
 
 def test_many_rows_are_written_in_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parquet_files, "_ROWS_PER_GROUP", 10)
+    monkeypatch.setattr(parquet_sink, "_ROWS_PER_GROUP", 10)
     sink = _open(tmp_path)
     _feed(sink, *(f"word {number:03d}" for number in range(95)))
     sink.close()
@@ -301,9 +301,9 @@ def test_other_fields_end_the_run(tmp_path: Path) -> None:
 def test_settings_are_checked_before_the_start(tmp_path: Path, settings: dict[str, Any], complaint: str) -> None:
     topo = Topology("t")
     lines = topo.spout("lines", Lines(["a"]))
-    topo.bolt("good", ParquetFiles(tmp_path), lines.shuffle())
+    topo.bolt("good", ParquetSink(tmp_path), lines.shuffle())
     topo.check()
-    topo.bolt("wrong", ParquetFiles(**{"path": tmp_path, **settings}), lines.shuffle())
+    topo.bolt("wrong", ParquetSink(**{"path": tmp_path, **settings}), lines.shuffle())
     with pytest.raises(TopologyError) as caught:
         topo.check()
     assert complaint in str(caught.value)

@@ -3,7 +3,7 @@
 >>> import pathlib, tempfile
 >>> from penstock.topology.tuples import tuple_class
 >>> folder = pathlib.Path(tempfile.mkdtemp())
->>> sink = ParquetFiles(folder)
+>>> sink = ParquetSink(folder)
 >>> sink.open(TaskContext(topology="wordcount", component="totals"))
 >>> sink.process(tuple_class("count", "default", ("word", "count"))("blue", 3))
 >>> sink.close()
@@ -30,13 +30,13 @@ from penstock.topology.context import TaskContext
 from penstock.topology.transactional import TransactionalSink
 from penstock.topology.tuples import Tuple
 
-__all__ = ["ParquetFiles"]
+__all__ = ["ParquetSink"]
 
 # How many rows wait until they are written as a group: enough for columns to compress, few enough to hold in memory.
 _ROWS_PER_GROUP = 1 << 16
 
 
-class ParquetFiles(TransactionalSink):
+class ParquetSink(TransactionalSink):
     """Writes the tuples that it is given to Parquet files in a folder, a column for each field.
 
     With ``delivery="exactly_once"`` each task adds a file per epoch, and every tuple is in the files once, whatever
@@ -62,14 +62,14 @@ class ParquetFiles(TransactionalSink):
         """Whether there can be such a folder, and such files."""
         rows: Any = self.rows_per_file
         if not isinstance(rows, int) or isinstance(rows, bool) or rows < 1:
-            yield f"ParquetFiles: rows_per_file: wanted a whole number above 0, got {rows!r}"
+            yield f"ParquetSink: rows_per_file: wanted a whole number above 0, got {rows!r}"
         if self.schema is not None and not isinstance(self.schema, pa.Schema):
-            yield f"ParquetFiles: schema: wanted a pyarrow.Schema, got {self.schema!r}"
+            yield f"ParquetSink: schema: wanted a pyarrow.Schema, got {self.schema!r}"
         try:
             Folder(self.path)
         except Exception as error:  # whatever a driver of a filesystem may raise
             got = f"{without_secrets(self.path)!r}: {type(error).__name__}"
-            yield f"ParquetFiles: path: wanted a folder or a URL that pyarrow knows, got {got}"
+            yield f"ParquetSink: path: wanted a folder or a URL that pyarrow knows, got {got}"
 
     def open(self, context: TaskContext) -> None:
         """Makes the folder, if there is none."""
@@ -212,4 +212,4 @@ class ParquetFiles(TransactionalSink):
             self._folder.delete(HIDDEN + self._files.pop())
 
     def __repr__(self) -> str:
-        return f"ParquetFiles({without_secrets(self.path)!r})"
+        return f"ParquetSink({without_secrets(self.path)!r})"
