@@ -11,7 +11,8 @@ class SettledSession:
 
     def __init__(self, settings: dict[str, str], *, cores: int = 8) -> None:
         self.conf = SimpleNamespace(get=settings.get)
-        self.sparkContext = SimpleNamespace(defaultParallelism=cores)
+        started_with = SimpleNamespace(get=settings.get)
+        self.sparkContext = SimpleNamespace(defaultParallelism=cores, getConf=lambda: started_with)
 
 
 def settled(master: str, *, cores: int = 8, **settings: str) -> Any:

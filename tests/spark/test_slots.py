@@ -75,3 +75,15 @@ def test_fewer_workers_start_where_that_will_do(caplog: pytest.LogCaptureFixture
     with caplog.at_level(logging.WARNING):
         assert workers_to_ask_for(slots, workers=5, min_workers=2) == 3
     assert "workers=5, and there is room for 3" in caplog.text
+
+
+def test_what_a_session_was_told_later_changes_no_slots(spark: Any) -> None:
+    from pyspark.sql import SparkSession
+
+    before = count_slots(spark)
+    told = spark.conf.get("spark.master")
+    try:
+        assert SparkSession.builder.master("local[3]").getOrCreate() is spark
+        assert count_slots(spark) == before
+    finally:
+        spark.conf.set("spark.master", told)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from penstock.spark.session import is_connect
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -22,9 +24,22 @@ class SessionSettings:
 
     def text(self, key: str, default: str = "") -> str:
         """The value as it is."""
-        value = self._spark.conf.get(key, None)  # Spark would check our default too, and refuse it
+        value = self._of_context(key)
+        if value is None:
+            value = self._spark.conf.get(key, None)  # Spark would check our default too, and refuse it
         # The default of some settings is to have none, or another one's value, which Spark does not look up for us.
         return default if value is None or value.startswith("<") else str(value)
+
+    def _of_context(self, key: str) -> str | None:
+        """What the application was started with.
+
+        A session may have been told otherwise since, as ``builder.master("local[3]").getOrCreate()`` does where there
+        is one already; that changes nothing.
+        """
+        if is_connect(self._spark) or key.startswith("spark.sql."):
+            return None
+        found: str | None = self._spark.sparkContext.getConf().get(key)
+        return found
 
     def number(self, key: str, default: float) -> float:
         """The value as a number."""
