@@ -155,6 +155,36 @@ def test_what_fails_each_time_is_given_up_and_told_of(workers: int, tries: int, 
     assert result.counts["choosy"].failed == 4 * tries
 
 
+class InBatches(Spout):
+    """Emits its numbers as one record batch."""
+
+    fields = ("n",)
+
+    def next(self) -> pa.RecordBatch:
+        if self.__dict__.setdefault("given", False):
+            raise StopIteration
+        self.given = True
+        return pa.RecordBatch.from_pydict({"n": list(range(20))})
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_of_a_batch_only_the_rows_that_fail_each_time_are_given_up(workers: int) -> None:
+    def choosy(tup: Tuple) -> Any:
+        if tup.n == 7:
+            message = f"{tup.n} is no good"
+            raise ValueError(message)
+        return (tup.n,)
+
+    topo, sink, letters = Topology("poison"), CapturedSink(), CapturedSink()
+    numbers = topo.spout("numbers", InBatches())
+    topo.bolt("sink", sink, topo.bolt("choosy", choosy, numbers.shuffle(), tasks=2, fields=("n",)).shuffle())
+    topo.bolt("letters", letters, numbers.dead_letters().to_one())
+    run_topology(topo, workers=workers)
+
+    assert sorted(set(sink.values)) == [(n,) for n in range(20) if n != 7]
+    assert letters.values == [([7], "choosy", "ValueError: 7 is no good", 4)]
+
+
 def test_a_dead_letter_that_fails_too_is_given_up_in_the_end() -> None:
     def failing(tup: Tuple) -> Any:
         raise ValueError(tup[0])

@@ -123,6 +123,14 @@ class Pending:
         self._forget(kept)
         return kept.outputs
 
+    def split(self, root: int, outputs: Sequence[Any]) -> None:
+        """What was kept as one output is kept as several, because they can be emitted again one by one."""
+        kept = self._kept[root]
+        more = len(outputs) - len(kept.outputs)
+        kept.outputs = [*outputs]
+        kept.turn.open += more
+        self._open += more
+
     def failed(self, root: int, *, lost: bool = False) -> Kept | None:
         """The tree has failed: its outputs are queued to be emitted again, or returned if that was often enough."""
         kept = self._taken(root)

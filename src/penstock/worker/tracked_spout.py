@@ -16,6 +16,7 @@ from penstock.flow.pending import Kept, Pending
 from penstock.topology.emit import DEAD_LETTERS, Emit
 from penstock.topology.spouts import Spout
 from penstock.topology.tuples import Tuple
+from penstock.worker.batches import rows_of
 from penstock.worker.failures import USER_ERRORS
 from penstock.worker.resume import SpoutProgress
 from penstock.worker.spout_task import SpoutTask
@@ -63,7 +64,7 @@ class TrackedSpoutTask(SpoutTask):
 
     @property
     def pending(self) -> int:
-        """How many of its tuples are not done."""
+        """See SpoutTask."""
         return len(self._pending)
 
     def _emit_some(self, most_tuples: int) -> None:
@@ -179,6 +180,8 @@ class TrackedSpoutTask(SpoutTask):
             self._pending.done(tree.root)
             self._tell(self.logic.fail, first.id)
             return
+        if isinstance(first, pa.RecordBatch) and first.num_rows > 1:
+            self._pending.split(tree.root, [first.slice(row, 1) for row in range(first.num_rows)])
         if not lost:
             self._singly = self._singly_tuples
         hopeless = self._pending.failed(tree.root, lost=lost)
@@ -194,7 +197,7 @@ class TrackedSpoutTask(SpoutTask):
         self.failures.add(self.component, self.task, error, output)
         letter = isinstance(output, Emit) and output.stream == DEAD_LETTERS
         if self.outputs.has_stream(DEAD_LETTERS) and not letter:
-            values = output.values if isinstance(output, Emit) else output
+            values = _values_of(output)
             self._pending.begin_turn(self._position())
             self._emit(Emit(([*values], tree.component, tree.reason, kept.tries), stream=DEAD_LETTERS))
             self._end_turn()
@@ -225,6 +228,12 @@ class TrackedSpoutTask(SpoutTask):
             self._is_to_drain = True
         else:
             super().drain()
+
+
+def _values_of(output: Any) -> Iterable[Any]:
+    if isinstance(output, pa.RecordBatch):  # of one row: see _failed
+        (output,) = rows_of(output)
+    return output.values if isinstance(output, Emit) else output  # type: ignore[no-any-return]
 
 
 def _each(out: Any) -> Iterator[Any]:
