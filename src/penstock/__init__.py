@@ -9,9 +9,11 @@ from penstock.connectors.lines import Lines
 from penstock.connectors.parquet_sink import ParquetSink
 from penstock.connectors.rate import Rate
 from penstock.connectors.spark_stream import SparkStream
+from penstock.connectors.streaming_frame import StreamingFrame
 from penstock.connectors.text_files import TextFiles
 from penstock.errors import CheckpointError, PenstockError, RunError, SlotsError, StartError, TopologyError
 from penstock.spark.run import Run, run, start
+from penstock.spark.session import local_session
 from penstock.spark.streams import register
 from penstock.spark.summary import Summary
 from penstock.spark.transform import transform
@@ -43,6 +45,7 @@ __all__ = [
     "Spout",
     "StartError",
     "StatefulBolt",
+    "StreamingFrame",
     "Summary",
     "TaskContext",
     "TextFiles",
@@ -51,6 +54,7 @@ __all__ = [
     "TransactionalSink",
     "Tuple",
     "__version__",
+    "local_session",
     "register",
     "run",
     "start",

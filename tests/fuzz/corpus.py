@@ -13,6 +13,20 @@ import pyarrow as pa
 from penstock._native import Histogram
 from penstock.checkpoint.manifest import PartRef, SavedTask
 from penstock.control.codec import encode
+from penstock.control.feeding import (
+    AskGrant,
+    AskHolds,
+    AskTaken,
+    BatchIn,
+    CloseBatch,
+    EndFeed,
+    FeedBroken,
+    FeedPlace,
+    Grant,
+    Taken,
+    Wait,
+    WrittenPart,
+)
 from penstock.control.metrics import PairCounts, TaskCounts
 from penstock.control.protocol import (
     Admit,
@@ -146,7 +160,7 @@ def to_controller() -> list[bytes]:
     said = (
         register(0),
         Heartbeat(),
-        Ready(assignment=1),
+        Ready(assignment=1, feeds=(FeedPlace(task=0, ring_address="@ring", link_endpoint="tcp://10.0.0.1:1"),)),
         report,
         failure,
         Collected(task=0, component="totals", count=1, rows=encode_rows([("blue", 3)])),
@@ -165,6 +179,11 @@ def to_controller() -> list[bytes]:
         AskMetrics(),
         AskDrain(),
         AskStop(),
+        BatchIn(assignment=1, component="events", task=0, batch=7),
+        FeedBroken(assignment=1, component="events", task=0, reason="lost"),
+        AskGrant(component="events", query="q", query_run="r", batch=7, partition=2, node="n"),
+        AskHolds(component="events", grant=3),
+        AskTaken(component="events", query="q", query_run="r", batch=7, parts=(WrittenPart(grant=3, rows=100),)),
     )
     return [encode(message) for message in said]
 
@@ -191,6 +210,8 @@ def to_worker() -> list[bytes]:
         deploy,
         PeerChanged(peer=peer),
         TasksEnded(tasks=(0, 1)),
+        CloseBatch(component="events", batch=7, rows={0: {3: 100}, 1: {}}),
+        EndFeed(component="events"),
         Begin(),
         BeginEpoch(epoch=8, committed=7),
         Committed(epoch=8),
@@ -214,5 +235,8 @@ def answers() -> list[bytes]:
             MetricsAnswer(metrics=metrics),
             Done(),
             NotNow(reason="no"),
+            Grant(grant=3, task=0, same_node=True, ring_address="@ring", link_endpoint="tcp://10.0.0.1:1"),
+            Wait(),
+            Taken(),
         )
     ]

@@ -13,7 +13,16 @@ import xxhash
 from penstock.checkpoint.shape import SavedShape
 from penstock.errors import CheckpointError
 
-__all__ = ["FORMAT", "Manifest", "PartRef", "SavedTask", "TornManifestError", "decode_manifest", "encode_manifest"]
+__all__ = [
+    "FORMAT",
+    "FeedMark",
+    "Manifest",
+    "PartRef",
+    "SavedTask",
+    "TornManifestError",
+    "decode_manifest",
+    "encode_manifest",
+]
 
 FORMAT = 1
 """The version of what is written below the URL of a checkpoint: manifests, parts and where they lie."""
@@ -46,6 +55,14 @@ class SavedTask(msgspec.Struct, frozen=True, kw_only=True):
     """Whether some of what a sink was given is not where it belongs yet: prepared and not committed, or not fetched."""
 
 
+class FeedMark(msgspec.Struct, frozen=True, kw_only=True):
+    """The last micro-batch that a spout was fed before the epoch ended."""
+
+    query: str
+    """The id of the query that it was of."""
+    batch: int
+
+
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """A committed epoch."""
 
@@ -57,6 +74,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """In UTC."""
     shape: SavedShape
     tasks: tuple[SavedTask, ...] = ()
+    feeds: dict[str, FeedMark] = {}
+    """By spout that Spark feeds."""
     finished: bool = False
     """Whether the run was bounded and has ended: there is nothing to go on with."""
 

@@ -19,6 +19,8 @@ from typing import Any
 from penstock.checkpoint.store import CheckpointStore
 from penstock.control.client import ControlClient
 from penstock.control.echo import Echo
+from penstock.control.fed_tasks import FedTasks
+from penstock.control.feeding import CloseBatch, EndFeed
 from penstock.control.protocol import (
     Admit,
     Begin,
@@ -116,6 +118,7 @@ class _Agent:
         self._deployed: Deploy | None = None
         self._peers: dict[int, Peer] = {}
         self._told_gone: set[tuple[int, int]] = set()
+        self._fed = FedTasks(ticket, control.send)
         self._garbage = GarbageKeeper(time.monotonic_ns)
 
     def run(self) -> Outcome:
@@ -162,6 +165,7 @@ class _Agent:
                 if self._control.driver_gone is not None:
                     self._outcome = Outcome(worker=self._ticket.worker, ok=False, text=self._control.driver_gone)
                 self._tell_of_checkpoints()
+                self._fed.tell(self._assignment)
                 self._look_at_link()
             if now_ns >= look_at_peers_ns:
                 look_at_peers_ns = now_ns + LOOK_AT_PEERS_EVERY_NS
@@ -229,6 +233,10 @@ class _Agent:
                 self._report()
             case RowsKept(task=task, arrivals=arrivals):
                 self._running.rows_kept(task, arrivals)
+            case CloseBatch():
+                self._fed.close_batch(message)
+            case EndFeed(component=component):
+                self._fed.end(component)
             case Drain():
                 self._running.drain()
                 self._report()  # where its spouts are: who takes over emits what was under way, and no more
@@ -271,8 +279,9 @@ class _Agent:
         if deploy.care is not None:
             self._worker.be_careful(deploy.care, _ControllersNotes(self._control))
         self._worker.take_early(early)
+        self._fed.open(self._worker.spouts)
         self._garbage.settle()
-        self._control.send(Ready(assignment=deploy.assignment.number))
+        self._control.send(Ready(assignment=deploy.assignment.number, feeds=self._fed.places()))
 
     def _store(self, url: str | None) -> CheckpointStore | None:
         if url is None:
@@ -307,6 +316,7 @@ class _Agent:
         """Spark may use this process again, for something else: nothing may stay open in it."""
         if self._worker is not None and not self._closed:
             self._closed = True
+            self._fed.close()
             self._worker.close()
 
     def _report(self) -> None:

@@ -1,7 +1,11 @@
-"""What the command line and the handle ask the controller, and the answers. Part of the protocol."""
+"""What the command line, the handle and Spark's own processes ask the controller, and the answers.
+
+Part of the protocol. What Spark's processes ask is in feeding.
+"""
 
 from __future__ import annotations
 
+from penstock.control.feeding import FeedAnswer, FeedQuestion
 from penstock.control.message import Message
 from penstock.control.metrics import RunMetrics
 from penstock.control.status import RunStatus
@@ -58,5 +62,5 @@ class NotNow(Message, frozen=True, kw_only=True):
     reason: str
 
 
-Question = AskStatus | AskMetrics | AskDrain | AskStop
-Answer = StatusAnswer | MetricsAnswer | Done | NotNow
+Question = AskStatus | AskMetrics | AskDrain | AskStop | FeedQuestion
+Answer = StatusAnswer | MetricsAnswer | Done | NotNow | FeedAnswer

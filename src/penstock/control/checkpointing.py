@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from datetime import UTC, datetime
 
-from penstock.checkpoint.manifest import Manifest, SavedTask
+from penstock.checkpoint.manifest import FeedMark, Manifest, SavedTask
 from penstock.checkpoint.shape import SavedShape
 from penstock.plan.tasks import Task
 from penstock.worker.task_checkpoints import TaskRestore
@@ -43,6 +43,8 @@ class Checkpointing:
         self._committing: Manifest | None = None
         self._final = False
         self._troubled = False
+        self.feeds: dict[str, FeedMark] = {}
+        """What the epoch that was begun last has of each spout that Spark feeds."""
 
     @property
     def committed(self) -> int:
@@ -106,6 +108,7 @@ class Checkpointing:
             created_at=datetime.now(UTC),
             shape=self._shape,
             tasks=tuple(self._saved[one.id] for one in self._tasks),
+            feeds=self.feeds,
             finished=self._final and all(one.ended and not one.owes for one in self._saved.values()),
         )
         return self._committing

@@ -19,12 +19,15 @@ from penstock.control.events import (
     EpochCommitted,
     EpochNotCommitted,
     Event,
+    FeedFailed,
+    FeedOver,
     HostEnded,
     HostFailed,
     Launch,
     Severed,
 )
 from penstock.control.failures import FailureLog
+from penstock.control.feeding import BatchIn, FeedBroken, FeedQuestion
 from penstock.control.instructions import Fail, Finish, Instruction, RunSummary, SendTo
 from penstock.control.lifecycle import Lifecycle
 from penstock.control.membership import CALLS, ECHO, Member, Membership, Seat
@@ -36,7 +39,6 @@ from penstock.control.protocol import (
     AskDrain,
     AskMetrics,
     AskStatus,
-    AskStop,
     Collected,
     Done,
     Ended,
@@ -112,6 +114,11 @@ class Controller:
         elif isinstance(event, EpochNotCommitted):
             assert self._lifecycle.rewinds is not None
             self._lifecycle.rewinds.not_committed(event, now_s)
+        elif isinstance(event, FeedOver):
+            self._lifecycle.feeds.over(event.component)
+        elif isinstance(event, FeedFailed):
+            error = RunError(f"the query that feeds {event.component!r} fails again and again: {event.error}")
+            self._lifecycle.fail(error, now_s)
         elif isinstance(event, Launch):
             self._lifecycle.launch(now_s)
         else:
@@ -127,7 +134,7 @@ class Controller:
     # ---- messages
 
     def _arrived(self, connection: bytes, message: FromWorker | Question, now_s: float) -> None:
-        if isinstance(message, AskStatus | AskMetrics | AskDrain | AskStop):
+        if isinstance(message, Question):
             self._out.append(SendTo(connection=connection, message=self._answer(message, now_s)))
             return
         if isinstance(message, Ping | InCall):
@@ -197,11 +204,16 @@ class Controller:
             except ValueError as error:
                 self._notices.add(f"a report of {member.place} cannot be read: {error}")
         elif isinstance(message, Ready):
-            self._lifecycle.ready(member, message.assignment)
+            self._lifecycle.ready(member, message.assignment, message.feeds)
         elif isinstance(message, TaskFailure):
             self._failures.add(message)
         elif isinstance(message, Collected):
             self._collected(member, message, now_s)
+        elif isinstance(message, BatchIn):
+            self._lifecycle.feeds.batch_in(message)
+            self._lifecycle.begin_epoch_if_due(now_s)  # Spark waits for it
+        elif isinstance(message, FeedBroken):
+            self._lifecycle.feeds.broken(message)
         elif isinstance(message, TaskSaved | TaskNotSaved | Trying | Tried):
             self._heard_of_epoch(member, message)
         elif isinstance(message, PeerGone):
@@ -287,6 +299,8 @@ class Controller:
             return StatusAnswer(status=self.status(now_s))
         if isinstance(question, AskMetrics):
             return MetricsAnswer(metrics=self.metrics(now_s))
+        if isinstance(question, FeedQuestion):
+            return self._lifecycle.feeds.answer(question)
         if self.phase.is_over:
             return NotNow(reason=f"run {self._plan.run!r} has {self.phase} already")
         if isinstance(question, AskDrain):

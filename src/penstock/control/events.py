@@ -12,6 +12,8 @@ __all__ = [
     "EpochCommitted",
     "EpochNotCommitted",
     "Event",
+    "FeedFailed",
+    "FeedOver",
     "HostEnded",
     "HostFailed",
     "Launch",
@@ -74,8 +76,33 @@ class EpochNotCommitted(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it never will be, because another run has the checkpoint."""
 
 
+class FeedOver(msgspec.Struct, frozen=True, kw_only=True):
+    """The query that feeds a spout has ended by itself."""
+
+    component: str
+
+
+class FeedFailed(msgspec.Struct, frozen=True, kw_only=True):
+    """The query that feeds a spout fails again and again."""
+
+    component: str
+    error: str
+
+
 class Tick(msgspec.Struct, frozen=True, kw_only=True):
     """Time has passed. Whoever drives a controller sends one several times a second."""
 
 
-Event = Launch | Arrived | Severed | Deserted | HostEnded | HostFailed | EpochCommitted | EpochNotCommitted | Tick
+Event = (
+    Launch
+    | Arrived
+    | Severed
+    | Deserted
+    | HostEnded
+    | HostFailed
+    | EpochCommitted
+    | EpochNotCommitted
+    | FeedOver
+    | FeedFailed
+    | Tick
+)

@@ -13,8 +13,11 @@ from __future__ import annotations
 
 import math
 import traceback
+from collections.abc import Collection
 
 from penstock.control.epochs import Epochs
+from penstock.control.feeding import FeedPlace
+from penstock.control.feeds import Feeds
 from penstock.control.instructions import Instruction, SendTo, StartWorker, StopWorker
 from penstock.control.membership import Member, Membership
 from penstock.control.notices import Notices
@@ -66,7 +69,9 @@ class Lifecycle:
         self.over_at_s: float | None = None
         self._progress_at_s = math.inf  # before the launch, nobody is late
         self._stopping_at_s = 0.0
+        self._has_told_drain = False
         self.epochs = Epochs(every_s=settings.epoch_every_s)
+        self.feeds = Feeds(plan, settings, membership, self, notices)
         self.rewinds: Rewinds | None = None
         """None where nothing is saved."""
         if settings.delivery == "exactly_once":
@@ -137,11 +142,12 @@ class Lifecycle:
                 self.send(other, PeerChanged(peer=member.peer))
                 self.send(member, PeerChanged(peer=other.peer))
 
-    def ready(self, member: Member, assignment: int) -> None:
+    def ready(self, member: Member, assignment: int, feeds: Collection[FeedPlace] = ()) -> None:
         """A member has opened its tasks. Only before the first Begin does it wait for the others."""
         if member.stage != "deployed" or self.assignment is None or assignment != self.assignment.number:
             return
         member.stage = "ready"
+        self.feeds.ready(member, feeds)
         if self.phase in (Phase.RUNNING, Phase.DRAINING) and self.rewinds is None:
             self.begin(member)
 
@@ -158,10 +164,6 @@ class Lifecycle:
             self.phase = Phase.DRAINING
             if self.rewinds is not None:
                 self.rewinds.checkpointing.hurry()  # spouts end with an epoch, see BeginEpoch
-                return
-            for member in self._membership.members():
-                if member.stage == "begun":
-                    self.send(member, Drain())
         elif self.phase in (Phase.STARTING, Phase.DEPLOYING):
             self.stop(now_s)
 
@@ -212,10 +214,20 @@ class Lifecycle:
             elif self.phase in (Phase.RUNNING, Phase.DRAINING):
                 if self.rewinds is not None:
                     self.rewinds.advance(now_s)
-                elif all(seat.ended for seat in self._membership.seats.values()):
+                    continue
+                self._tell_drain()
+                if all(seat.ended for seat in self._membership.seats.values()):
                     self.stop(now_s)
             elif self.phase is Phase.STOPPING:
                 self._advance_stopping(now_s)
+
+    def _tell_drain(self) -> None:
+        """Spouts end between two micro-batches that Spark feeds them."""
+        if self.phase is Phase.DRAINING and not self._has_told_drain and self.feeds.are_idle:
+            self._has_told_drain = True
+            for member in self._membership.members():
+                if member.stage == "begun":
+                    self.send(member, Drain())
 
     def _advance_starting(self, now_s: float) -> None:
         there = [member.worker for member in self._membership.members() if not member.silent]
@@ -307,7 +319,7 @@ class Lifecycle:
         """Lets a member's spouts go."""
         member.stage = "begun"
         self.send(member, Begin())
-        if self.phase is Phase.DRAINING and self.rewinds is None:
+        if self._has_told_drain:
             self.send(member, Drain())
 
     def _advance_stopping(self, now_s: float) -> None:

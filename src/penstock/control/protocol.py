@@ -23,6 +23,7 @@ from penstock.control.asking import (
     Question,
     StatusAnswer,
 )
+from penstock.control.feeding import BatchIn, CloseBatch, EndFeed, FeedBroken, FeedPlace
 from penstock.control.message import Message
 from penstock.control.metrics import PairCounts, TaskCounts
 from penstock.plan.assignment import Assignment
@@ -128,6 +129,8 @@ class Ready(Message, frozen=True, kw_only=True):
     """The tasks of this assignment are open and its routes are made."""
 
     assignment: int
+    feeds: tuple[FeedPlace, ...] = ()
+    """Where those of them that Spark feeds take what is pushed."""
 
 
 class Report(Message, frozen=True, kw_only=True):
@@ -363,6 +366,8 @@ FromWorker = (
     | Tried
     | PeerGone
     | LinkBroken
+    | BatchIn
+    | FeedBroken
     | Ended
     | Fatal
     | Left
@@ -377,6 +382,8 @@ FromController = (
     | BeginEpoch
     | Committed
     | RowsKept
+    | CloseBatch
+    | EndFeed
     | Noted
     | Drain
     | Stop

@@ -40,6 +40,7 @@ class Recovery:
         seat = self._membership.seats[member.worker]
         self._notices.add(f"{member.place} is lost: {reason}")
         self._count_loss(seat, reason, now_s)
+        self._lifecycle.feeds.member_lost(member)
         if self._lifecycle.rewinds is not None:
             self._lifecycle.rewinds.lost(member, died=died)
 

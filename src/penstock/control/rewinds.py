@@ -90,15 +90,24 @@ class Rewinds:
 
     # ---- epochs
 
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether neither an epoch nor a rewind is under way."""
+        return not self._is_needed and not self._under_way and not self.checkpointing.is_under_way
+
     def begin_epoch_if_due(self, now_s: float) -> None:
-        """Has the tasks saved, now and then."""
-        if self._is_needed or self._under_way:
+        """Has the tasks saved, now and then, and at once if Spark waits for it."""
+        feeds = self._lifecycle.feeds
+        if self._is_needed or self._under_way or feeds.are_in_the_middle:
             return
+        if feeds.wait_for_epoch:
+            self.checkpointing.hurry()
         epoch = self.checkpointing.due(now_s)
         if epoch is not None:
             self._begin_epoch(epoch)
 
     def _begin_epoch(self, epoch: int) -> None:
+        self.checkpointing.feeds = self._lifecycle.feeds.epoch_begun(epoch)
         for member in self._assigned():
             last = self._lifecycle.phase is Phase.DRAINING
             begin = BeginEpoch(epoch=epoch, committed=self.checkpointing.committed, last=last)
@@ -125,6 +134,7 @@ class Rewinds:
         """An epoch is in the checkpoint."""
         if self.checkpointing.was_committed(epoch):
             self.suspicions.committed()
+            self._lifecycle.feeds.epoch_committed(epoch)
             for member in self._assigned():
                 self._lifecycle.send(member, Committed(epoch=epoch))
             if self._is_wished:
@@ -142,6 +152,7 @@ class Rewinds:
 
     def advance(self, now_s: float) -> None:
         """Sets everything back if that is needed and can be done, and lets it go on when all are ready."""
+        self._is_needed |= self._lifecycle.feeds.need_rewind
         # An epoch that is being committed counts, or does not: better to know.
         if self._is_needed and not self.checkpointing.is_committing and self._usable():
             self._rewind(now_s)
@@ -157,6 +168,7 @@ class Rewinds:
         self._under_way = True
         self.count += 1
         self.checkpointing.give_up()
+        self._lifecycle.feeds.set_back()
         epoch = self.checkpointing.committed
         self._notices.add(f"everything is set back to {f'epoch {epoch}' if epoch else 'the beginning'}")
         self._lifecycle.assign(self._usable(), now_s)

@@ -29,6 +29,8 @@ from penstock.control.events import (
     EpochCommitted,
     EpochNotCommitted,
     Event,
+    FeedFailed,
+    FeedOver,
     HostEnded,
     HostFailed,
     Launch,
@@ -110,7 +112,10 @@ class ControlServer(Asker):
         self.post(Launch())
         self._thread.start()
 
-    def post(self, event: HostEnded | HostFailed | EpochCommitted | EpochNotCommitted | Launch | Arrived) -> bool:
+    def post(
+        self,
+        event: HostEnded | HostFailed | EpochCommitted | EpochNotCommitted | FeedOver | FeedFailed | Launch | Arrived,
+    ) -> bool:
         """Tells the controller something: how a host says what became of its workers. False if this is closed."""
         with self._bell_lock:
             if self._closed:

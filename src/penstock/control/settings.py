@@ -28,6 +28,8 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     blob: bytes
     """The topology as workers get it."""
     scheduler: Scheduler
+    feeds: tuple[str, ...] = ()
+    """The spouts that Spark feeds."""
     checkpoint_url: str | None = None
     """Where tasks are saved, exactly once."""
     shape: SavedShape | None = None

@@ -26,6 +26,9 @@ from penstock.control.status import Phase, RunStatus
 from penstock.control.ticket import Ticket
 from penstock.errors import RunError, SlotsError, StartError
 from penstock.spark.addresses import driver_address
+from penstock.spark.feed_query import FeedQuery
+from penstock.spark.feed_ticket import FeedTicket
+from penstock.spark.feeds import feeds_of
 from penstock.spark.interrupts import plain_interrupts
 from penstock.spark.launch import SparkHost
 from penstock.spark.settings import RunSettings
@@ -81,6 +84,8 @@ class Run:
                 )
             )
             self._publish(keys)
+            self._keys, self._worker_settings = keys, settings.worker
+            self._feeds: list[FeedQuery] = []
 
             def ticket(worker: int, launch: int) -> Ticket:
                 return Ticket(
@@ -163,6 +168,7 @@ class Run:
         Raises:
             RunError: the run had failed before.
         """
+        self._stop_feeds()  # first, so that Spark does not take their end for a failure
         self._ask(self._server.stop)
         self.wait()
 
@@ -193,6 +199,35 @@ class Run:
         end = self._end()
         if end is not None:
             self._raise_failure(end)
+
+    def start_feeds(self, *, writers: int) -> None:
+        """Starts the queries that feed its spouts; each may push with so many tasks of Spark's at a time."""
+        self._resources.callback(self._stop_feeds)
+        for name, frame in feeds_of(self.topology).items():
+            ticket = FeedTicket(
+                component=name,
+                endpoint=self._server.endpoint,
+                server_public=self._keys.server.public,
+                keys=self._keys.client,
+                settings=self._worker_settings,
+            )
+            tasks = self.topology.components[name].tasks
+            self._feeds.append(
+                FeedQuery(
+                    frame, ticket, writers=min(tasks, writers), post=self._server.post, is_wanted=self._takes_rows
+                )
+            )
+
+    def _takes_rows(self) -> bool:
+        try:
+            return self._end() is None and self.status().phase in (Phase.RUNNING, Phase.DRAINING)
+        except RunError:
+            return False
+
+    def _stop_feeds(self) -> None:
+        feeds, self._feeds = self._feeds, []
+        for feed in feeds:
+            feed.close()
 
     def _end(self) -> Finish | Fail | None:
         return self._server.wait(0)

@@ -19,12 +19,20 @@ from penstock.plan.schedulers.registry import scheduler as scheduler_named
 from penstock.plan.shape import shape_of
 from penstock.plan.tasks import tasks_of
 from penstock.spark.doctor import refuse_or_warn
+from penstock.spark.feeds import feeds_of, queries_beside, session_of_feeds
 from penstock.spark.guarantee import claimed_checkpoint, delivery_of, require_replayable
 from penstock.spark.handle import Run
 from penstock.spark.session import borrowed_session, spare_slots
 from penstock.spark.settings import RunSettings
 from penstock.spark.settings_check import examine_settings
-from penstock.spark.slots import count_slots, held_slots, workers_by_default, workers_to_ask_for
+from penstock.spark.slots import (
+    count_slots,
+    held_slots,
+    require_room_for,
+    workers_by_default,
+    workers_to_ask_for,
+    writers_of_each,
+)
 from penstock.spark.streams import ensure_registered, spools_of
 from penstock.spark.summary import Summary
 from penstock.topology.shipping import to_bytes
@@ -130,18 +138,21 @@ def start(
         edges=edges_of(shape_of(topology)),
         blob=to_bytes(topology),
         scheduler=planned,
+        feeds=tuple(feeds_of(topology)),
     )
+    queries = queries_beside(topology)
     with contextlib.ExitStack() as resources:
-        session = resources.enter_context(borrowed_session(spark, workers=workers))
-        if spools_of(topology):
+        session = resources.enter_context(borrowed_session(session_of_feeds(topology, spark), workers=workers))
+        if spools_of(topology) or plan.feeds:
             ensure_registered(session)
         slots = count_slots(session)
         if by_default:
-            here = workers_by_default(slots, tasks=len(tasks), spare=spare_slots(session), unknown=workers)
+            spare = max(queries, spare_slots(session))
+            here = workers_by_default(slots, tasks=len(tasks), spare=spare, unknown=workers)
             workers = max(min_workers or 1, here)
         refuse_or_warn(examine_settings(session, workers=workers, settings=asked.worker))
-        granted = workers_to_ask_for(slots, workers=workers, min_workers=min_workers)
-        resources.enter_context(held_slots(session, run=plan.run, count=granted))
+        granted = workers_to_ask_for(slots, workers=workers, min_workers=min_workers, queries=queries)
+        resources.enter_context(held_slots(session, run=plan.run, count=granted + queries))
         saved = None if checkpoint is None else claimed_checkpoint(topology, checkpoint, run=plan.run)
         if saved is not None:
             plan = msgspec.structs.replace(
@@ -162,6 +173,10 @@ def start(
             raise
         try:
             begun.wait_until_begun()
+            if plan.feeds:
+                slots = count_slots(session)
+                require_room_for(queries, slots)
+                begun.start_feeds(writers=writers_of_each(slots, feeds=len(plan.feeds), queries=queries))
         except BaseException:
             begun.abandon()
             raise

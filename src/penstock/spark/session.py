@@ -17,7 +17,7 @@ from penstock.spark.java import require_java
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["active_session", "borrowed_session", "is_alive", "is_connect", "spare_slots"]
+__all__ = ["active_session", "borrowed_session", "is_alive", "is_connect", "local_session", "spare_slots"]
 
 # For the user's own jobs beside the workers, such as a DataFrame that feeds a spout.
 SPARE_SLOTS = 2
@@ -55,6 +55,19 @@ def active_session() -> SparkSession | None:
         return SparkSession.active()
     except PySparkException:  # there is none: Spark has no way to ask without that
         return None
+
+
+def local_session(*, workers: int) -> SparkSession:
+    """An embedded local Spark, with a slot for each of so many workers and two more for queries beside them.
+
+    For who has to have a session before there is a run: to make a streaming DataFrame, or to read a table. It is like
+    the one that ``ps.run`` starts where there is none, and ends with the process, or with its ``stop()``. If a session
+    is active already, that one is returned as it is.
+    """
+    if workers < 1:
+        message = f"workers must be at least 1, got {workers}"
+        raise ValueError(message)
+    return active_session() or _start(None, workers)
 
 
 def spare_slots(spark: SparkSession) -> int:

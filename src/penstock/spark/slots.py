@@ -22,7 +22,15 @@ from penstock.spark.session_settings import SessionSettings
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Slots", "count_slots", "held_slots", "workers_by_default", "workers_to_ask_for"]
+__all__ = [
+    "Slots",
+    "count_slots",
+    "held_slots",
+    "require_room_for",
+    "workers_by_default",
+    "workers_to_ask_for",
+    "writers_of_each",
+]
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +48,9 @@ class Slots(msgspec.Struct, frozen=True, kw_only=True):
     because: str
     """Where the numbers come from, for people."""
     held: dict[str, int] = msgspec.field(default_factory=dict)
-    """How many of them runs of this process hold, by run."""
+    """How many of them runs of this process hold, by run, with those that they leave to their queries."""
+    grows: bool = False
+    """Whether Spark asks for more executors when there is more to do."""
 
     @property
     def free_at_most(self) -> int | None:
@@ -72,6 +82,7 @@ def count_slots(spark: SparkSession) -> Slots:
         most=None if most_cores is None else int(most_cores / task_cpus),
         because=f"master {master}{origin}{per_task}",
         held=held,
+        grows=setting.flag("spark.dynamicAllocation.enabled"),
     )
 
 
@@ -90,21 +101,63 @@ def workers_by_default(slots: Slots, *, tasks: int, spare: int, unknown: int) ->
     return max(1, min(tasks, room - sum(slots.held.values()) - spare))
 
 
-def workers_to_ask_for(slots: Slots, *, workers: int, min_workers: int | None) -> int:
-    """How many workers to ask for: all, or as many as can ever start if those are enough. Else SlotsError."""
-    room = slots.free_at_most
+def workers_to_ask_for(slots: Slots, *, workers: int, min_workers: int | None, queries: int = 0) -> int:
+    """How many workers to ask for: all, or as many as can ever start if those are enough. Else SlotsError.
+
+    Args:
+        slots: what Spark has.
+        workers: how many are wanted.
+        min_workers: how few will do; None: all are needed.
+        queries: how many slots are left to streaming queries, which the run would wait for in vain without them.
+    """
+    room = None if slots.free_at_most is None else max(0, slots.free_at_most - queries)
     if room is None or room >= workers:
         return workers
     fewest = workers if min_workers is None else min_workers
     if room < fewest:
         fewer = "" if min_workers is None else f" (min_workers={min_workers})"
+        beside = f" and {_counted(queries)} beside them" if queries else ""
         message = (
-            f"workers={workers}{fewer} need {fewest} free slots, and there are {room}: {slots}. Ask for fewer workers, "
-            f"or for a session with more slots"
+            f"workers={workers}{fewer}{beside} need {fewest + queries} free slots, and there are {slots.free_at_most}: "
+            f"{slots}. Ask for fewer workers, or for a session with more slots"
         )
         raise SlotsError(message)
     log.warning("workers=%d, and there is room for %d: %s. The run starts with those", workers, room, slots)
     return room
+
+
+def require_room_for(queries: int, slots: Slots) -> None:
+    """SlotsError if the workers that have come leave no slots to the queries, and no more will come by themselves.
+
+    Where nobody can tell beforehand how many slots there will be, this is the moment to look.
+    """
+    held = sum(slots.held.values())
+    if queries and slots.most is None and slots.now is not None and slots.now < held and not slots.grows:
+        message = (
+            f"the workers leave no room for {_counted(queries)} beside them, for which they would wait for ever: "
+            f"{held} slots are needed in all, and {slots}. Ask for fewer workers, or for a session with more slots"
+        )
+        raise SlotsError(message)
+
+
+def writers_of_each(slots: Slots, *, feeds: int, queries: int) -> int:
+    """How many tasks of each query that feeds a run may push at a time.
+
+    When the topology is slow they are held back, and hold their slots: so many that others have one, too.
+
+    Args:
+        slots: what Spark has, counted when the run holds its own.
+        feeds: how many queries feed the run.
+        queries: how many queries the run has left slots to.
+    """
+    if slots.now is None:
+        return 1
+    room = slots.now - sum(slots.held.values()) + queries
+    return max(1, (room - (queries - feeds)) // feeds)
+
+
+def _counted(queries: int) -> str:
+    return "1 streaming query" if queries == 1 else f"{queries} streaming queries"
 
 
 @contextlib.contextmanager

@@ -1,5 +1,7 @@
 """``spark.readStream.format("penstock")`` and ``spark.read``: a Python data source of Spark over a spool.
 
+Its other half, which writes micro-batches to a run, is in feed_sink.
+
 Spark makes these objects in processes of its own: the source and the planning of batches on the driver's machine,
 `read` in executors. They hold a URL and nothing else that would have to last: where a query is says its offset, which
 Spark keeps in the query's checkpoint, and what it has done with says the spool.
@@ -17,6 +19,8 @@ from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 from penstock.connectors.spool import Listing, Spool
 from penstock.connectors.spool_offsets import Offset
 from penstock.errors import RunError
+from penstock.spark.feed_sink import FeedSink
+from penstock.spark.feed_ticket import FEED_OPTION, FeedTicket
 from penstock.spark.streams import spool_url
 
 if TYPE_CHECKING:
@@ -33,7 +37,7 @@ class PenstockSource(DataSource):  # type: ignore[misc]
 
     def __init__(self, options: Mapping[str, str]) -> None:
         super().__init__(options)
-        self._url = spool_url({**options})
+        self._options = {**options}
 
     @classmethod
     def name(cls) -> str:
@@ -42,20 +46,25 @@ class PenstockSource(DataSource):  # type: ignore[misc]
 
     def schema(self) -> str:
         """The schema that the sink was given."""
-        about = Spool(self._url).about()
+        spool = Spool(spool_url(self._options))
+        about = spool.about()
         if about is None:
-            shown = Spool(self._url).shown
+            shown = spool.shown
             message = f'format "penstock": wanted the spool of a SparkStream in {shown}, got no {shown}/spool.json'
             raise RunError(message)
         return about.schema
 
     def reader(self, schema: StructType) -> _Reader:
         """For ``spark.read``."""
-        return _Reader(self._url, schema)
+        return _Reader(spool_url(self._options), schema)
 
     def streamReader(self, schema: StructType) -> _StreamReader:
         """For ``spark.readStream``."""
-        return _StreamReader(self._url, schema)
+        return _StreamReader(spool_url(self._options), schema)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> FeedSink:  # noqa: ARG002
+        """For `StreamingFrame`, whose query writes to a run."""
+        return FeedSink(FeedTicket.from_option(self.options.get(FEED_OPTION)))
 
 
 class _Files(InputPartition):  # type: ignore[misc]

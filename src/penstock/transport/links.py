@@ -190,7 +190,7 @@ class LinkSender:
         """Never known here: ZeroMQ connects again as soon as somebody is there."""
         return False
 
-    def close(self) -> None:
-        """Lets go of the peer."""
-        self._socket.close()
+    def close(self, linger_s: float = 0.0) -> None:
+        """Lets go of the peer. What was sent may still leave for so long."""
+        self._socket.close(linger=round(linger_s * 1000))
         self._context.term()

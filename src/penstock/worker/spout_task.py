@@ -75,6 +75,11 @@ class SpoutTask(RunningTask):
         """What keeps trees here, if anything does."""
         return None
 
+    @property
+    def pending(self) -> int:
+        """How many of its outputs are not known to be processed, where that is known at all."""
+        return 0
+
     def begin_epoch(self, epoch: int) -> None:
         """Sends a marker behind everything that was emitted so far."""
         if not self.ended:

@@ -1,0 +1,128 @@
+"""The query that feeds a spout: started when the run has begun, started again when it fails, stopped with the run."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from penstock.connectors.streaming_frame import StreamingFrame
+from penstock.control.events import FeedFailed, FeedOver
+from penstock.errors import StartError
+from penstock.spark.feed_ticket import FEED_OPTION, FeedTicket
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming import StreamingQuery
+
+__all__ = ["FeedQuery"]
+
+log = logging.getLogger(__name__)
+
+MOST_FAILURES = 10
+"""How often in a row the query may fail, without a micro-batch in between, until the run does."""
+_FIRST_PAUSE_S = 0.05
+_LONGEST_PAUSE_S = 2.0
+
+
+class FeedQuery:
+    """Keeps one query going.
+
+    A query fails when the run has given up a micro-batch, because a worker was lost with some of its rows: its next
+    start brings them again. Or because of what it computes: then it fails again.
+
+    Args:
+        frame: what is read.
+        ticket: how its sink reaches the run.
+        writers: how many tasks of Spark's may push at a time.
+        post: tells the controller how it ended.
+        is_wanted: whether the run still takes rows.
+    """
+
+    def __init__(
+        self,
+        frame: StreamingFrame,
+        ticket: FeedTicket,
+        *,
+        writers: int,
+        post: Callable[[FeedOver | FeedFailed], object],
+        is_wanted: Callable[[], bool],
+    ) -> None:
+        self._frame = frame
+        self._ticket = ticket
+        self._writers = writers
+        self._post = post
+        self._is_wanted = is_wanted
+        self._closing = threading.Event()
+        self._lock = threading.Lock()
+        self._query = self._started()
+        self._thread = threading.Thread(target=self._watch, name=f"penstock-feed-{ticket.component}", daemon=True)
+        self._thread.start()
+
+    def _started(self) -> StreamingQuery:
+        frame = self._frame
+        # Not more tasks than may push: whoever is held back holds a slot, and others of the query could need it.
+        writer = (
+            frame.frame.coalesce(self._writers)
+            .writeStream.format("penstock")
+            .option(FEED_OPTION, self._ticket.to_option())
+            .option("checkpointLocation", frame.checkpoint)
+        )
+        if frame.available_now:
+            writer = writer.trigger(availableNow=True)
+        elif frame.every_s is not None:
+            writer = writer.trigger(processingTime=f"{round(frame.every_s * 1000)} milliseconds")
+        try:
+            return writer.start()
+        except Exception as error:  # of many kinds, and none of ours
+            message = f"StreamingFrame {self._ticket.component!r}: its query cannot start: {error}"
+            raise StartError(message) from error
+
+    def _watch(self) -> None:
+        failures = 0
+        while True:
+            error = self._ended()
+            if self._closing.is_set() or not self._is_wanted():
+                return
+            if error is None:
+                self._post(FeedOver(component=self._ticket.component))
+                return
+            failures = 1 if self._has_progressed() else failures + 1
+            if failures > MOST_FAILURES:
+                self._post(FeedFailed(component=self._ticket.component, error=error))
+                return
+            log.warning("the query that feeds %r failed and is started again: %s", self._ticket.component, error)
+            if self._closing.wait(min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2**failures)):
+                return
+            with self._lock:  # not to be closed between the two
+                if self._closing.is_set():
+                    return
+                try:
+                    self._query = self._started()
+                except StartError as start_error:
+                    self._post(FeedFailed(component=self._ticket.component, error=str(start_error)))
+                    return
+
+    def _ended(self) -> str | None:
+        """Waits until the query has ended; returns what it failed with, or None."""
+        try:
+            self._query.awaitTermination()
+        except Exception as error:  # StreamingQueryException, or that the session is gone
+            return str(error)
+        return None
+
+    def _has_progressed(self) -> bool:
+        try:
+            return self._query.lastProgress is not None
+        except Exception:  # the session is gone
+            return False
+
+    def close(self) -> None:
+        """Stops the query."""
+        with self._lock:
+            self._closing.set()
+            try:
+                self._query.stop()
+            except Exception as error:  # the session is gone, and the query with it
+                log.debug("the query that feeds %r was not stopped: %s", self._ticket.component, error)
+        self._thread.join()

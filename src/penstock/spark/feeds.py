@@ -1,0 +1,41 @@
+"""The spouts of a topology that Spark feeds, and what their queries need."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from penstock.connectors.streaming_frame import StreamingFrame
+from penstock.errors import StartError
+from penstock.spark.streams import spools_of
+from penstock.topology.topology import Topology
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["feeds_of", "queries_beside", "session_of_feeds"]
+
+
+def feeds_of(topology: Topology) -> dict[str, StreamingFrame]:
+    """The spouts that queries feed, by name."""
+    return {spec.name: spec.logic for spec in topology.components.values() if isinstance(spec.logic, StreamingFrame)}
+
+
+def queries_beside(topology: Topology) -> int:
+    """How many slots the run must leave to queries: one for each that feeds it.
+
+    And one for a query that reads its output, if it has any for Spark: when nobody reads that, the topology waits, and
+    with it the query that feeds it, in a slot that the reader may need.
+    """
+    feeds = len(feeds_of(topology))
+    return feeds + 1 if feeds and spools_of(topology) else feeds
+
+
+def session_of_feeds(topology: Topology, spark: SparkSession | None) -> SparkSession | None:
+    """The session that a run takes place in: the one given, which must be that of all streaming DataFrames."""
+    for name, frame in feeds_of(topology).items():
+        own = frame.frame.sparkSession
+        if spark is not None and own is not spark:
+            message = f"StreamingFrame {name!r}: wanted a DataFrame of the run's own session, got one of another"
+            raise StartError(message)
+        spark = own
+    return spark
