@@ -202,6 +202,13 @@ class Feed:
             self._given_up.append(self._query_run)
             self._leave()
 
+    def stopped(self) -> None:
+        """The query is over. If not all of a micro-batch was pushed, nobody will push the rest."""
+        if self.state is FeedState.OPEN and self._delivery == "at_most_once":
+            self._taken()
+        elif self.state is FeedState.OPEN:
+            self.give_up()
+
     def was_set_back(self) -> None:
         """Exactly once: everything is as it was in the last epoch."""
         self.give_up()

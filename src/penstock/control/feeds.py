@@ -91,7 +91,9 @@ class Feeds:
         if feed is None:
             return NotNow(reason=f"wanted a spout that Spark feeds, got {question.component!r}")
         if phase is Phase.STOPPING or phase.is_over:
-            return Wait()  # the query is being stopped, too; to send it away would look like a failure
+            # The query ends, too, and had better do so here than be interrupted at something else: nobody takes rows
+            # any more, and the micro-batch is not taken. Its next start brings it again.
+            return NotNow(reason=f"the run is {phase}") if isinstance(question, AskTaken) else Taken()
         if isinstance(question, AskHolds):
             return Wait() if feed.holds(question.grant) else NotNow(reason="what was pushed is not wanted any more")
         if phase in (Phase.STARTING, Phase.DEPLOYING):
@@ -199,9 +201,12 @@ class Feeds:
             self._lost(feed, tasks)
 
     def over(self, component: str) -> None:
-        """The query has ended by itself: all that it had is taken."""
+        """The query has ended. By itself it does between two micro-batches; if it was stopped, perhaps within one."""
         feed = self._feeds[component]
         feed.is_over = True
+        before = feed.state
+        feed.stopped()
+        self._tell_if_given_up(feed, before)
         for member in self._membership.members():
             if member.stage in ("ready", "begun") and self._tasks_on(member, feed):
                 self._lifecycle.send(member, EndFeed(component=component))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,8 @@ MOST_FAILURES = 10
 """How often in a row the query may fail, without a micro-batch in between, until the run does."""
 _FIRST_PAUSE_S = 0.05
 _LONGEST_PAUSE_S = 2.0
+_PAUSE_PATIENCE_S = 2.0
+_PAUSE_LOOK_S = 0.01
 
 
 class FeedQuery:
@@ -55,12 +58,18 @@ class FeedQuery:
         self._is_wanted = is_wanted
         self._closing = threading.Event()
         self._lock = threading.Lock()
+        from pyspark.util import inheritable_thread_target
+
         self._query = self._started()
-        self._thread = threading.Thread(target=self._watch, name=f"penstock-feed-{ticket.component}", daemon=True)
+        # Spark keeps a connection for each thread that asks it something, and closes it for those it has wrapped.
+        watch = inheritable_thread_target(frame.frame.sparkSession)(self._watch)
+        self._thread = threading.Thread(target=watch, name=f"penstock-feed-{ticket.component}", daemon=True)
         self._thread.start()
 
     def _started(self) -> StreamingQuery:
         frame = self._frame
+        # Formats are looked up in the session that is active in this thread of the JVM. This makes it so.
+        frame.frame.sparkSession.createDataFrame([], "nothing int")
         # Not more tasks than may push: whoever is held back holds a slot, and others of the query could need it.
         writer = (
             frame.frame.coalesce(self._writers)
@@ -117,11 +126,18 @@ class FeedQuery:
         except Exception:  # the session is gone
             return False
 
+    def _await_pause(self) -> None:
+        """To stop a query is to interrupt it, wherever it is, and Spark's own processes complain about that."""
+        deadline_s = time.monotonic() + _PAUSE_PATIENCE_S
+        while self._query.isActive and self._query.status["isTriggerActive"] and time.monotonic() < deadline_s:
+            time.sleep(_PAUSE_LOOK_S)
+
     def close(self) -> None:
-        """Stops the query."""
+        """Stops the query. If it is at a micro-batch, the run has told it to give up."""
         with self._lock:
             self._closing.set()
             try:
+                self._await_pause()
                 self._query.stop()
             except Exception as error:  # the session is gone, and the query with it
                 log.debug("the query that feeds %r was not stopped: %s", self._ticket.component, error)

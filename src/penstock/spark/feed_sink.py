@@ -50,6 +50,8 @@ class PushedPart(WriterCommitMessage):  # type: ignore[misc]
     grant: int
     """0: it had no rows, or nobody wanted them."""
     rows: int
+    broken: str = ""
+    """Why not all of them could be pushed."""
 
 
 class FeedSink(DataSourceStreamArrowWriter):  # type: ignore[misc]
@@ -59,12 +61,27 @@ class FeedSink(DataSourceStreamArrowWriter):  # type: ignore[misc]
         self._ticket = ticket
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> PushedPart:
-        """Pushes the rows of one partition, in an executor."""
+        """Pushes the rows of one partition, in an executor.
+
+        If that cannot be done it is `commit` that fails: Spark would try a task that fails again, and again, where only
+        another start of the query is of use.
+        """
         context = TaskContext.get()
         assert context is not None, "Spark writes in tasks"
-        query = context.getLocalProperty("sql.streaming.queryId") or ""
-        query_run = context.getLocalProperty("spark.jobGroup.id") or ""  # a query's jobs are in a group of this name
-        grant = rows = 0
+        part = PushedPart(
+            query=context.getLocalProperty("sql.streaming.queryId") or "",
+            # A query's jobs are in a group of this name.
+            query_run=context.getLocalProperty("spark.jobGroup.id") or "",
+            grant=0,
+            rows=0,
+        )
+        try:
+            self._push(iterator, part, context)
+        except RunError as error:
+            part.broken = str(error)
+        return part
+
+    def _push(self, iterator: Iterator[pa.RecordBatch], part: PushedPart, context: TaskContext) -> None:
         with contextlib.ExitStack() as resources:
             way: _Way | None = None
             for batch in iterator:
@@ -74,23 +91,25 @@ class FeedSink(DataSourceStreamArrowWriter):  # type: ignore[misc]
                     line = resources.enter_context(_Line(self._ticket))
                     asked = AskGrant(
                         component=self._ticket.component,
-                        query=query,
-                        query_run=query_run,
+                        query=part.query,
+                        query_run=part.query_run,
                         batch=int(context.getLocalProperty("streaming.sql.batchId") or 0),
                         partition=context.partitionId(),
                         node=node_identity(),
                     )
                     granted = line.answer(asked)
                     if not isinstance(granted, Grant):
-                        break  # it was taken before
-                    way, grant = resources.enter_context(_Way(self._ticket, granted, line)), granted.grant
+                        break  # it was taken before, or the run is over and `commit` will be told so
+                    way, part.grant = resources.enter_context(_Way(self._ticket, granted, line)), granted.grant
                 way.push(batch)
-                rows += batch.num_rows
-        return PushedPart(query=query, query_run=query_run, grant=grant, rows=rows)
+                part.rows += batch.num_rows
 
     def commit(self, messages: Sequence[PushedPart | None], batchId: int) -> None:
         """Waits until the run is in charge of the micro-batch."""
         parts = [part for part in messages if part is not None]
+        for part in parts:
+            if part.broken:
+                raise RunError(part.broken)
         with _Line(self._ticket) as line:
             line.answer(
                 AskTaken(

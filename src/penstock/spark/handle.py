@@ -168,7 +168,6 @@ class Run:
         Raises:
             RunError: the run had failed before.
         """
-        self._stop_feeds()  # first, so that Spark does not take their end for a failure
         self._ask(self._server.stop)
         self.wait()
 

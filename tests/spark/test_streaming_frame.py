@@ -1,0 +1,304 @@
+"""Streaming DataFrames that feed a topology: nothing is lost and nothing comes twice, whatever dies."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from penstock.connectors.collect import Collect
+from penstock.connectors.lines import Lines
+from penstock.connectors.streaming_frame import StreamingFrame
+from penstock.errors import RunError, SlotsError, StartError, TopologyError
+from penstock.flow.delivery import Delivery
+from penstock.spark.run import Run, run, start
+from penstock.topology.bolts import BatchBolt
+from penstock.topology.topology import Topology
+from penstock.topology.tuples import Tuple
+from tests.ring.patience import wait_until
+from tests.spark.arrivals import Arrivals, numbers_in, numbers_to_files
+from tests.spark.scenarios import pids
+
+EPOCH_S = 0.2
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _warm(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Spark opens a connection for its accumulators when a query first has any, and keeps it."""
+    folder = tmp_path_factory.mktemp("warm")
+    arrivals = Arrivals(folder / "in")
+    arrivals.more(1)
+    run(numbers_to_files(spark, folder, arrivals, available_now=True), spark=spark, workers=2)
+
+
+def promise(delivery: Delivery, folder: Path) -> dict[str, Any]:
+    return {"delivery": delivery} | ({"checkpoint": folder / "checkpoint"} if delivery == "exactly_once" else {})
+
+
+@pytest.mark.parametrize("delivery", ["at_most_once", "at_least_once", "exactly_once"])
+def test_every_row_of_what_is_there_comes_once(spark: Any, tmp_path: Path, delivery: Delivery) -> None:
+    arrivals = Arrivals(tmp_path / "in")
+    arrivals.more(3)
+    topo = Topology("numbers")
+    frame = arrivals.frame(spark).selectExpr("n", "n % 17 AS key")
+    numbers = topo.spout("numbers", StreamingFrame(frame, checkpoint=tmp_path / "query", available_now=True), tasks=2)
+    topo.bolt("all", Collect(), numbers.by("key"), tasks=2)
+
+    summary = run(topo, spark=spark, workers=2, epoch_every_s=EPOCH_S, **promise(delivery, tmp_path))
+
+    assert sorted(summary.collected("all")) == [(n, n % 17) for n in range(arrivals.count)]
+    assert not spark.streams.active
+
+
+def wait_for_more(folder: Path, before: int) -> None:
+    wait_until(lambda: len(set(numbers_in(folder))) > before, "rows have come", patience_s=60)
+
+
+def kill(running: Run, worker: int) -> None:
+    restarts = running.status().restarts
+    os.kill(pids(running)[worker], signal.SIGKILL)
+    wait_until(lambda: running.status().restarts > restarts, "the worker has come back")
+
+
+def fail_the_query(spark: Any) -> None:
+    """Has Spark cancel what the query is at, which is an error to it."""
+    [query] = spark.streams.active
+    wait_until(lambda: _is_cancelled(spark, query), "the query has failed")
+
+
+def _is_cancelled(spark: Any, query: Any) -> bool:
+    spark.sparkContext.cancelJobGroup(query.runId)
+    return not query.isActive
+
+
+@pytest.mark.parametrize("delivery", ["at_least_once", "exactly_once"])
+def test_workers_and_queries_may_die(spark: Any, tmp_path: Path, delivery: Delivery) -> None:
+    arrivals = Arrivals(tmp_path / "in")
+    topo = numbers_to_files(spark, tmp_path, arrivals)
+    settings = promise(delivery, tmp_path) | {"max_restarts": 20, "epoch_every_s": EPOCH_S}
+    with start(topo, spark=spark, workers=2, **settings) as running:
+        blows: list[Callable[[], None]] = [
+            lambda: kill(running, 0),
+            lambda: fail_the_query(spark),
+            lambda: kill(running, 1),
+        ]
+        for blow in blows:
+            before = len(set(numbers_in(tmp_path)))
+            arrivals.more(8)
+            wait_for_more(tmp_path, before)
+            blow()
+        wait_until(lambda: len(set(numbers_in(tmp_path))) == arrivals.count, "all rows have come", patience_s=120)
+        running.drain()
+    found = numbers_in(tmp_path)
+    assert sorted(set(found)) == list(range(arrivals.count))
+    if delivery == "exactly_once":
+        assert len(found) == arrivals.count
+
+
+def test_exactly_once_a_run_goes_on_where_it_was_stopped(spark: Any, tmp_path: Path) -> None:
+    arrivals = Arrivals(tmp_path / "in")
+    settings = {"spark": spark, "workers": 2, "checkpoint": tmp_path / "checkpoint", "epoch_every_s": EPOCH_S}
+    for _ in range(2):
+        arrivals.more(8)
+        before = len(numbers_in(tmp_path))
+        with start(numbers_to_files(spark, tmp_path, arrivals), **settings) as running:
+            wait_for_more(tmp_path, before)
+            running.stop()
+    run(numbers_to_files(spark, tmp_path, arrivals, available_now=True), **settings)
+
+    assert numbers_in(tmp_path) == list(range(arrivals.count))
+
+
+def test_when_somebody_stops_the_query_the_run_ends_in_good_order(spark: Any, tmp_path: Path) -> None:
+    arrivals = Arrivals(tmp_path / "in")
+    arrivals.more(3)
+    with start(numbers_to_files(spark, tmp_path, arrivals), spark=spark, workers=2) as running:
+        wait_until(lambda: numbers_in(tmp_path), "rows have come", patience_s=60)
+        [query] = spark.streams.active
+        # Within a micro-batch would do, but Spark's own processes complain loudly then.
+        wait_until(lambda: not query.status["isTriggerActive"], "the query waits for more")
+        query.stop()
+        assert running.wait(timeout_s=60)
+
+
+class Gate:
+    """A bolt that waits until a file is there."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+
+    def __call__(self, tup: Tuple) -> Any:
+        while not self.file.exists():
+            time.sleep(0.01)
+        return (tup.n,)
+
+
+def test_when_the_topology_is_slow_spark_waits(spark: Any, tmp_path: Path) -> None:
+    arrivals = Arrivals(tmp_path / "in", numbers_per_file=20_000)
+    arrivals.more(1)
+    wide = arrivals.frame(spark).selectExpr("n", "repeat('x', 2000) AS text")
+    topo = Topology("slow")
+    numbers = topo.spout("numbers", StreamingFrame(wide, checkpoint=tmp_path / "query", available_now=True))
+    passed = topo.bolt("gate", Gate(tmp_path / "open"), numbers.shuffle(), fields=("n",))
+    topo.bolt("all", Collect(), passed.shuffle())
+    with start(topo, spark=spark, workers=2, delivery="at_most_once") as running:
+        emitted = [-1]
+
+        def is_stuck() -> bool:
+            time.sleep(0.3)
+            emitted.append(sum(task.emitted for task in running.metrics().tasks if task.component == "numbers"))
+            return len(emitted) > 5 and 0 < emitted[-1] == emitted[-5]
+
+        wait_until(is_stuck, "nothing moves any more", patience_s=60)
+        assert emitted[-1] < arrivals.count / 2, "40 MB of rows, and most of them wait in Spark"
+        [query] = spark.streams.active
+        assert query.lastProgress is None
+        (tmp_path / "open").touch()
+        running.wait()
+    assert sorted(running.summary().collected("all")) == [(n,) for n in range(arrivals.count)]
+
+
+class Types(BatchBolt):
+    """Tells what it was given."""
+
+    fields = ("rows", "types")
+
+    def process_batch(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        types = [str(column.type) for column in batch.columns]
+        yield pa.RecordBatch.from_pydict({"rows": [batch.num_rows], "types": [types]})
+
+
+def test_rows_are_tuples_and_batches_stay_batches(spark: Any, tmp_path: Path) -> None:
+    arrivals = Arrivals(tmp_path / "in", numbers_per_file=3)
+    arrivals.more(1)
+    columns = {
+        "n": "n",
+        "nothing": "cast(null AS string)",
+        "amount": "cast(n AS decimal(12, 3)) / 8",
+        "moment": "timestamp'2026-01-02 03:04:05.678 Europe/Berlin'",
+        "day": "date'2026-01-02'",
+        "raw": "cast('raw' AS binary)",
+        "list": "array(n, null)",
+        "pairs": "map('a', n)",
+        "nested": "named_struct('a', n, 'b', array('c'))",
+    }
+    frame = arrivals.frame(spark).selectExpr(*(f"{value} AS {name}" for name, value in columns.items()))
+    topo = Topology("types")
+    rows = topo.spout("rows", StreamingFrame(frame, checkpoint=tmp_path / "query", available_now=True))
+    topo.bolt("tuples", Collect(), rows.shuffle())
+    topo.bolt("seen", Collect(), topo.bolt("types", Types(), rows.shuffle()).shuffle())
+
+    summary = run(topo, spark=spark, workers=2)
+
+    first = sorted(summary.collected("tuples"))[0]
+    moment = datetime.datetime(2026, 1, 2, 2, 4, 5, 678_000, tzinfo=datetime.UTC)
+    assert first[:2] == (0, None)
+    assert first[2] == Decimal("0.000")
+    assert first[3] == moment
+    assert first[4:] == (datetime.date(2026, 1, 2), b"raw", [0, None], {"a": 0}, {"a": 0, "b": ["c"]})
+    [(count, types)] = summary.collected("seen")
+    assert count == 3
+    assert types[2].startswith("decimal128")
+    assert types[8].startswith("struct")
+
+
+def test_a_topology_may_have_several_sources(spark: Any, tmp_path: Path) -> None:
+    topo = Topology("several")
+    inputs = []
+    for name in ("first", "second"):
+        arrivals = Arrivals(tmp_path / name, numbers_per_file=10)
+        arrivals.more(2)
+        frame = arrivals.frame(spark).selectExpr(f"concat('{name}', n) AS word")
+        inputs.append(topo.spout(name, StreamingFrame(frame, checkpoint=tmp_path / f"{name}-q", available_now=True)))
+    inputs.append(topo.spout("third", Lines(["third"], fields=("word",))))
+    topo.bolt("all", Collect(), *(stream.shuffle() for stream in inputs))
+
+    summary = run(topo, spark=spark, workers=2, checkpoint=tmp_path / "checkpoint", epoch_every_s=EPOCH_S)
+
+    wanted = [*(f"{name}{n}" for name in ("first", "second") for n in range(20)), "third"]
+    assert sorted(summary.collected("all")) == sorted((word,) for word in wanted)
+
+
+# ---- what cannot be
+
+
+def test_a_run_that_would_starve_its_source_is_refused(spark: Any, tmp_path: Path) -> None:
+    topo = numbers_to_files(spark, tmp_path, Arrivals(tmp_path / "in"), tasks=8)
+    with pytest.raises(
+        SlotsError, match="workers=6 and 1 streaming query beside them need 7 free slots, and there are 6"
+    ):
+        start(topo, spark=spark, workers=6)
+
+
+def test_a_table_is_refused(spark: Any, tmp_path: Path) -> None:
+    topo = Topology("table")
+    topo.bolt("all", Collect(), topo.spout("rows", StreamingFrame(spark.range(3), checkpoint=tmp_path)).shuffle())
+    with pytest.raises(TopologyError, match=r"wanted a streaming DataFrame.*got a table; ps.transform takes tables"):
+        start(topo, spark=spark)
+
+
+@pytest.mark.parametrize(
+    ("settings", "complaint"),
+    [
+        ({"every_s": 0}, "every_s: wanted a number above 0, got 0"),
+        ({"every_s": 1.0, "available_now": True}, "wanted available_now or every_s, got both"),
+    ],
+)
+def test_wrong_settings_are_named(spark: Any, tmp_path: Path, settings: Any, complaint: str) -> None:
+    topo = Topology("wrong")
+    frame = StreamingFrame(Arrivals(tmp_path / "in").frame(spark), checkpoint=tmp_path / "query", **settings)
+    topo.bolt("all", Collect(), topo.spout("rows", frame).shuffle())
+    with pytest.raises(TopologyError, match=complaint):
+        topo.check()
+
+
+def test_what_no_query_can_compute_fails_at_the_start(spark: Any, tmp_path: Path) -> None:
+    topo = Topology("wrong")
+    counts = Arrivals(tmp_path / "in").frame(spark).groupBy("n").count()  # append mode wants a watermark
+    topo.bolt("all", Collect(), topo.spout("rows", StreamingFrame(counts, checkpoint=tmp_path / "query")).shuffle())
+    with pytest.raises(StartError, match="StreamingFrame 'rows': its query cannot start"):
+        start(topo, spark=spark, workers=1)
+
+
+def test_a_query_that_fails_each_time_fails_the_run(spark: Any, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr("penstock.spark.feed_query.MOST_FAILURES", 1)
+    arrivals = Arrivals(tmp_path / "in")
+    arrivals.more(1)
+    broken = arrivals.frame(spark).selectExpr("raise_error('no such thing') AS n")
+    topo = Topology("broken")
+    topo.bolt("all", Collect(), topo.spout("rows", StreamingFrame(broken, checkpoint=tmp_path / "query")).shuffle())
+    with pytest.raises(RunError, match=r"(?s)the query that feeds 'rows' fails again and again.*no such thing"):
+        run(topo, spark=spark, workers=1)
+
+
+def test_a_checkpoint_of_another_query_is_refused(spark: Any, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr("penstock.spark.feed_query.MOST_FAILURES", 1)
+    arrivals = Arrivals(tmp_path / "in")
+    arrivals.more(2)
+    settings = {"spark": spark, "workers": 2, "checkpoint": tmp_path / "checkpoint", "epoch_every_s": EPOCH_S}
+    with start(numbers_to_files(spark, tmp_path, arrivals), **settings) as running:
+        wait_until(lambda: numbers_in(tmp_path), "rows have come", patience_s=60)
+        running.stop()
+    (tmp_path / "query").rename(tmp_path / "lost")
+    with pytest.raises(RunError, match=r"(?s)micro-batches of query .* and this is query"):
+        run(numbers_to_files(spark, tmp_path, arrivals), **settings)
+
+
+def test_nobody_writes_to_a_run_by_hand(spark: Any, tmp_path: Path) -> None:
+    from penstock.spark.streams import register
+
+    register(spark)
+    arrivals = Arrivals(tmp_path / "in")
+    arrivals.more(1)
+    frame = arrivals.frame(spark)
+    query = frame.writeStream.format("penstock").option("checkpointLocation", str(tmp_path / "query")).start()
+    with pytest.raises(Exception, match=r"is written to by ps.StreamingFrame"):
+        query.processAllAvailable()
