@@ -2,6 +2,9 @@
 
 import gc
 import os
+import socket
+import stat
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -73,6 +76,25 @@ def _multiprocessing_descriptors() -> set[str]:
     return {f"descriptor {getattr(owner, attribute, None)} " for owner, attribute in kept}
 
 
+def _accumulator_descriptors() -> set[str]:
+    """Spark's connection to the accumulators of its driver. It opens another one when a query was interrupted."""
+    context = getattr(sys.modules.get("pyspark"), "SparkContext", None)
+    server = getattr(getattr(context, "_active_spark_context", None), "_accumulatorServer", None)
+    return set() if server is None else {f"descriptor {fd} " for fd in _connections_to(server.server_address[1])}
+
+
+def _connections_to(port: int) -> Iterator[int]:
+    for fd in [int(entry.name) for entry in Path("/proc/self/fd").iterdir()]:
+        try:
+            if not stat.S_ISSOCK(os.fstat(fd).st_mode):
+                continue
+        except OSError:  # the descriptor of that listing
+            continue
+        with socket.socket(fileno=os.dup(fd)) as connection:
+            if connection.family == socket.AF_INET and connection.getsockname()[1] == port:
+                yield fd
+
+
 @pytest.fixture(autouse=True)
 def nothing_leaks() -> Iterator[None]:
     """Fail a test that leaves a descriptor, a shared mapping, a thread or a child process behind."""
@@ -90,5 +112,5 @@ def nothing_leaks() -> Iterator[None]:
 
 
 def _leaked_since(before: set[str]) -> set[str]:
-    kept = tuple(_multiprocessing_descriptors())
+    kept = tuple(_multiprocessing_descriptors() | _accumulator_descriptors())
     return {resource for resource in _resources() - before if not resource.startswith(kept)}

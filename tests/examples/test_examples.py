@@ -16,7 +16,7 @@ from penstock.topology.topology import Topology
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 # Without a topology that runs by itself, or with a need for a session: tested with what they show, in tests/spark.
-ELSEWHERE = {"ring_demo", "stream_to_spark", "table_through_topology"}
+ELSEWHERE = {"between_two_queries", "files_to_parquet", "ring_demo", "stream_to_spark", "table_through_topology"}
 NAMES = sorted(path.stem for path in EXAMPLES.glob("*.py") if path.stem not in ELSEWHERE)
 
 worker_counts = pytest.mark.parametrize("workers", [1, 3])

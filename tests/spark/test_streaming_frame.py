@@ -30,15 +30,6 @@ from tests.spark.scenarios import pids
 EPOCH_S = 0.2
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _warm(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Spark opens a connection for its accumulators when a query first has any, and keeps it."""
-    folder = tmp_path_factory.mktemp("warm")
-    arrivals = Arrivals(folder / "in")
-    arrivals.more(1)
-    run(numbers_to_files(spark, folder, arrivals, available_now=True), spark=spark, workers=2)
-
-
 def promise(delivery: Delivery, folder: Path) -> dict[str, Any]:
     return {"delivery": delivery} | ({"checkpoint": folder / "checkpoint"} if delivery == "exactly_once" else {})
 

@@ -37,16 +37,26 @@ class PenstockSource(DataSource):  # type: ignore[misc]
 
     def __init__(self, options: Mapping[str, str]) -> None:
         super().__init__(options)
-        self._options = {**options}
+        self._trouble: RunError | None = None
+        try:
+            self._found = spool_url({**options})  # now, and not when it is opened elsewhere: a run may be over by then
+        except RunError as error:
+            self._trouble = error  # of no interest to who wants to write
 
     @classmethod
     def name(cls) -> str:
         """What to give to ``format``."""
         return "penstock"
 
+    @property
+    def _url(self) -> str:
+        if self._trouble is not None:
+            raise self._trouble
+        return self._found
+
     def schema(self) -> str:
         """The schema that the sink was given."""
-        spool = Spool(spool_url(self._options))
+        spool = Spool(self._url)
         about = spool.about()
         if about is None:
             shown = spool.shown
@@ -56,11 +66,11 @@ class PenstockSource(DataSource):  # type: ignore[misc]
 
     def reader(self, schema: StructType) -> _Reader:
         """For ``spark.read``."""
-        return _Reader(spool_url(self._options), schema)
+        return _Reader(self._url, schema)
 
     def streamReader(self, schema: StructType) -> _StreamReader:
         """For ``spark.readStream``."""
-        return _StreamReader(spool_url(self._options), schema)
+        return _StreamReader(self._url, schema)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> FeedSink:  # noqa: ARG002
         """For `StreamingFrame`, whose query writes to a run."""
