@@ -271,10 +271,17 @@ def test_many_rows_are_written_in_groups(tmp_path: Path, monkeypatch: pytest.Mon
 def test_values_that_do_not_fit_end_the_run(tmp_path: Path) -> None:
     sink = _open(tmp_path, rows_per_file=1)
     sink.process(Word("a", 1))
-    wanted = r"sink 't\.c': column 'count': wanted values of type int64, got others: .*; the types were guessed"
+    wanted = r"sink 't\.c': row \('b', 1\.5\): column 'count' takes int: .* the float 1\.5; .* were guessed"
     with pytest.raises(RunError, match=wanted):
+        sink.process(Word("b", 1.5))
+    with pytest.raises(RunError, match=r"row \('b', 'many'\): column 'count' takes int: .* got the str 'many'"):
         sink.process(Word("b", "many"))
     sink.close()
+    other = _open(tmp_path, rows_per_file=2)
+    other.process(Word("c", 1))
+    with pytest.raises(RunError, match=r"sink 't\.c': column 'count': wanted values of one type, got others"):
+        other.process(Word("d", "many"))
+    other.close()
     assert _rows(tmp_path) == ["a"]
 
 

@@ -225,7 +225,7 @@ def test_rows_that_do_not_fit_end_the_run(tmp_path: Path) -> None:
     sink = open_sink(tmp_path)
     feed(sink, "a")
     sink.process(Word(7))
-    with pytest.raises(RunError, match=r"sink 't\.c': row \(7,\), column 'word': wanted string, got 7 \(int\)"):
+    with pytest.raises(RunError, match=r"sink 't\.c': row \(7,\): column 'word' takes str: .* got the int 7"):
         sink.prepare()
     with pytest.raises(RunError, match=r"wanted fields \('word',\), the columns of its schema, got \('line',\)"):
         sink.process(tuple_class("lines", "default", ("line",))("x"))

@@ -25,6 +25,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from penstock.connectors.folder import HIDDEN, Folder, absolute, without_secrets
+from penstock.connectors.row_batches import record_batch
 from penstock.errors import RunError
 from penstock.topology.context import TaskContext
 from penstock.topology.transactional import TransactionalSink
@@ -163,19 +164,14 @@ class ParquetSink(TransactionalSink):
         return f"part-{self._sink}-{self._index:05d}-{self._attempt:016x}-{self._process}-{self._number:05d}.parquet"
 
     def _table(self, rows: list[tuple[Any, ...]], fields: tuple[str, ...]) -> pa.Table:
-        columns = []
-        for position, (field, values) in enumerate(zip(fields, zip(*rows, strict=True), strict=True)):
-            kind = None if self._columns is None else self._columns.field(position).type
-            try:
-                columns.append(pa.array(values, type=kind))
-            except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-                wanted = "values of one type" if kind is None else f"values of type {kind}"
-                hint = "" if self.schema else "; the types were guessed from the first rows, give it a schema"
-                message = f"sink {self._sink!r}: column {field!r}: wanted {wanted}, got others: {error}{hint}"
-                raise RunError(message) from error
-        table = pa.table(columns, schema=self._columns) if self._columns else pa.table(columns, names=list(fields))
-        self._columns = table.schema
-        return table
+        try:
+            if self._columns is None:
+                self._columns = _guessed(rows, fields)
+            return pa.Table.from_batches([record_batch(rows, self._columns)])
+        except ValueError as error:
+            hint = "" if self.schema else "; the types were guessed from the first rows, give it a schema"
+            message = f"sink {self._sink!r}: {error}{hint}"
+            raise RunError(message) from error
 
     def _end_file(self) -> None:
         if self._rows:
@@ -213,3 +209,14 @@ class ParquetSink(TransactionalSink):
 
     def __repr__(self) -> str:
         return f"ParquetSink({without_secrets(self.path)!r})"
+
+
+def _guessed(rows: list[tuple[Any, ...]], fields: tuple[str, ...]) -> pa.Schema:
+    kinds = []
+    for field, values in zip(fields, zip(*rows, strict=True), strict=True):
+        try:
+            kinds.append(pa.array(values).type)
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+            message = f"column {field!r}: wanted values of one type, got others: {error}"
+            raise ValueError(message) from error
+    return pa.schema(zip(fields, kinds, strict=True))

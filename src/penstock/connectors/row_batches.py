@@ -3,9 +3,9 @@
 >>> schema = pa.schema([("word", pa.string()), ("count", pa.int64())])
 >>> record_batch([("blue", 3), ("red", None)], schema).to_pylist()
 [{'word': 'blue', 'count': 3}, {'word': 'red', 'count': None}]
->>> record_batch([("blue", 3), ("red", "many")], schema)
+>>> record_batch([("blue", 3), ("red", 1.5)], schema)
 Traceback (most recent call last):
-ValueError: row ('red', 'many'), column 'count': wanted int64, got 'many' (str)
+ValueError: row ('red', 1.5): column 'count' takes int: wanted int64, got the float 1.5
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ from typing import Any
 
 import pyarrow as pa
 
-__all__ = ["record_batch"]
+from penstock.connectors.column_types import MOST_SHOWN, Column, column_of_values
 
-_MISFITS = (pa.ArrowException, TypeError, ValueError, OverflowError)
-_MOST_SHOWN = 200
+__all__ = ["record_batch"]
 
 
 def record_batch(rows: Sequence[Sequence[Any]], schema: pa.Schema) -> pa.RecordBatch:
@@ -27,35 +26,18 @@ def record_batch(rows: Sequence[Sequence[Any]], schema: pa.Schema) -> pa.RecordB
     Raises:
         ValueError: a value does not fit its column. The text names row, column, wanted and got.
     """
-    columns = []
-    for position, field in enumerate(schema):
-        values = [row[position] for row in rows]
-        try:
-            column = pa.array(values, type=field.type)
-        except _MISFITS:
-            raise _misfit(rows, position, field) from None
-        if column.null_count and not field.nullable:
-            raise _misfit(rows, position, field)
-        columns.append(column)
+
+    def place(row: int) -> str:
+        shown = repr(tuple(rows[row]))
+        return f"row {shown if len(shown) <= MOST_SHOWN else shown[:MOST_SHOWN] + '…'}"
+
+    columns = [
+        column_of_values(values, _column(field), place)
+        for field, values in zip(schema, zip(*rows, strict=True), strict=True)
+    ]
     return pa.record_batch(columns, schema=schema)
 
 
-def _misfit(rows: Sequence[Sequence[Any]], position: int, field: pa.Field) -> ValueError:
-    """The first value that does not fit, found by trying one after the other."""
-    wanted = f"{field.type}{'' if field.nullable else ' and not null'}"
-    for row in rows:
-        value = row[position]
-        try:
-            fits = value is not None or field.nullable
-            pa.array([value], type=field.type)
-        except _MISFITS:
-            fits = False
-        if not fits:
-            got = f"{_shortened(value)} ({type(value).__name__})"
-            return ValueError(f"row {_shortened(tuple(row))}, column {field.name!r}: wanted {wanted}, got {got}")
-    return ValueError(f"column {field.name!r}: wanted {wanted}, got values that do not fit one column")
-
-
-def _shortened(value: Any) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= _MOST_SHOWN else f"{shown[:_MOST_SHOWN]}…"
+def _column(field: pa.Field) -> Column:
+    declared = f"{field.type}{'' if field.nullable else ' and not null'}"
+    return Column(name=field.name, type=field.type, declared=declared, nullable=field.nullable)

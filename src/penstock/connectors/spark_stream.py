@@ -52,7 +52,6 @@ class SparkStream(TransactionalSink):
         path: a folder of its own, or a URL of one on any filesystem that pyarrow knows. All workers and all executors
             have to reach the same one. It belongs to one run at a time, and to one checkpoint.
         schema: the columns, as Spark writes them: ``"word string, count long"``. One for each field, of the same name.
-            A time without a zone is taken for UTC.
         most_bytes: how large the spool may become. What one epoch adds may go beyond it.
         patience_s: how long to wait when it is full, with everything else on this worker, until a query has made room;
             then the run fails. Has to be less than the setting ``max_call_s``.

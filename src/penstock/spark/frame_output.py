@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.spark.frame_types import MOST_SHOWN, Column, column_of_array, column_of_values
+from penstock.connectors.column_types import MOST_SHOWN, Column, column_of_array, column_of_values
 from penstock.topology.arrow_sink import ArrowSink
 from penstock.topology.bolts import Bolt
 from penstock.topology.tuples import Tuple

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from penstock.connectors.column_types import Column
 from penstock.errors import StartError, TopologyError
 from penstock.spark.frame_input import FrameSpout
 from penstock.spark.frame_output import Farewell, FrameOutput
-from penstock.spark.frame_types import Column
 from penstock.spark.frame_union import quoted, union_of
 from penstock.spark.session import spare_slots
 from penstock.spark.session_settings import SessionSettings

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import numbers
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -112,8 +113,8 @@ _PLAIN: dict[int, frozenset[type]] = {
 
 # By the id of the Arrow type: what a value has to be at least.
 _WANTED: dict[int, tuple[type, ...]] = {
-    **dict.fromkeys(_INTEGERS, (int,)),
-    **dict.fromkeys(_FLOATS, (float, int)),
+    **dict.fromkeys(_INTEGERS, (int, numbers.Integral)),  # such as NumPy's
+    **dict.fromkeys(_FLOATS, (float, int, numbers.Real)),
     **dict.fromkeys(_TEXTS, (str,)),
     **dict.fromkeys(_BINARIES, (bytes, bytearray)),
     pa.bool_().id: (bool,),
@@ -167,7 +168,7 @@ def _plain_problems(value: Any, kind: pa.DataType, where: str) -> Iterator[str]:
     # True is an int to Python, and a date and time is a date.
     is_other = isinstance(value, bool) != (bool in wanted) or (isinstance(value, dt.datetime) and kind.id != _TIMESTAMP)
     if not isinstance(value, wanted) or is_other:
-        yield f"column {where!r} takes {' or '.join(one.__name__ for one in wanted)}"
+        yield f"column {where!r} takes {' or '.join(one.__name__ for one in wanted if one.__module__ != 'numbers')}"
     elif isinstance(value, dt.datetime) and (value.tzinfo is None) != (kind.tz is None):
         takes = "times without a zone" if kind.tz is None else "times with a zone (tzinfo)"
         yield f"column {where!r} takes {takes}"

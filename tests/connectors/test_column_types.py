@@ -7,10 +7,11 @@ from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
-from penstock.spark.frame_types import Column, column_of_array, column_of_values
+from penstock.connectors.column_types import Column, column_of_array, column_of_values
 
 NOON = dt.datetime(2024, 7, 1, 12, 0, tzinfo=ZoneInfo("Europe/Berlin"))
 POINT = pa.struct([pa.field("x", pa.int32()), pa.field("y", pa.int32(), nullable=False)])
@@ -29,7 +30,9 @@ def place(row: int) -> str:
     ("kind", "values"),
     [
         (pa.int8(), [1, None, -128]),
+        (pa.int64(), [np.int64(1), None, 2]),
         (pa.float64(), [1.5, 2, None]),
+        (pa.float64(), [np.float32(0.5), np.int8(2)]),
         (pa.string(), ["a", None]),
         (pa.binary(), [b"a", None]),
         (pa.bool_(), [True, None]),
