@@ -131,12 +131,22 @@ def test_a_torn_lease_is_none(tmp_path: Path, caplog: pytest.LogCaptureFixture) 
     assert "lease.json is no lease, or not all of one: passed over" in caplog.text
 
 
+def test_a_checkpoint_keeps_its_identity_from_run_to_run_and_wherever_it_is(tmp_path: Path) -> None:
+    identity = claimed(tmp_path / "one", "first").identity()
+    claimed(tmp_path / "one", "first").release("first")
+    (tmp_path / "one").rename(tmp_path / "two")
+    assert claimed(tmp_path / "two", "second").identity() == identity
+    assert claimed(tmp_path / "three").identity() != identity
+    with pytest.raises(CheckpointError, match=r"wanted 16 hexadecimal digits in .*/four/identity, got something else"):
+        CheckpointStore.open(tmp_path / "four").identity()
+
+
 def test_what_killed_processes_left_is_swept(tmp_path: Path) -> None:
-    for litter in ("lease.json.00ff00ff.writing", "probe-00ff", "probe-00ff.00ff.writing"):
+    for litter in ("lease.json.00ff00ff.writing", "identity.00ff.writing", "probe-00ff", "probe-00ff.00ff.writing"):
         (tmp_path / litter).write_bytes(b"")
     (tmp_path / "notes.txt").write_text("not ours")
     claimed(tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {"lease.json", "manifests", "parts", "notes.txt"}
+    assert {path.name for path in tmp_path.iterdir()} == {"identity", "lease.json", "manifests", "parts", "notes.txt"}
 
 
 def test_a_lease_is_read_as_it_was_written() -> None:

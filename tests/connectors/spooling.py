@@ -20,9 +20,14 @@ Word = tuple_class("words", "default", ("word",))
 def open_sink(
     folder: Path, *, by_epochs: bool = True, index: int = 0, count: int = 1, attempt: int = 0, **settings: Any
 ) -> SparkStream:
-    sink = SparkStream(folder, **{"schema": "word string", **settings})
+    return opened(
+        SparkStream(folder, **{"schema": "word string", **settings}), index, count, by_epochs, attempt=attempt
+    )
+
+
+def opened(sink: SparkStream, index: int = 0, count: int = 1, by_epochs: bool = True, **others: Any) -> SparkStream:
     sink.by_epochs = by_epochs
-    sink.open(msgspec.structs.replace(context(index, count), attempt=attempt))
+    sink.open(msgspec.structs.replace(context(index, count), **others))
     return sink
 
 

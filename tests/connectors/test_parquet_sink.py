@@ -29,11 +29,18 @@ Word = tuple_class("count", "default", ("word", "count"))
 
 
 def _open(
-    folder: Path, *, by_epochs: bool = False, index: int = 0, count: int = 1, attempt: int = 0, **settings: Any
+    folder: Path,
+    *,
+    by_epochs: bool = False,
+    index: int = 0,
+    count: int = 1,
+    attempt: int = 0,
+    checkpoint: str = "",
+    **settings: Any,
 ) -> ParquetSink:
     sink = ParquetSink(folder, **settings)
     sink.by_epochs = by_epochs
-    sink.open(msgspec.structs.replace(context(index, count), attempt=attempt))
+    sink.open(msgspec.structs.replace(context(index, count), attempt=attempt, checkpoint=checkpoint))
     return sink
 
 
@@ -166,6 +173,24 @@ def test_tasks_that_are_no_more_are_taken_care_of_and_others_left_alone(tmp_path
     assert _rows(tmp_path) == ["saved 0", "saved 1", "saved 2"]
     assert token is not None
     assert [path.name for path in _hidden(tmp_path)] == [f".{token[0]}"]
+
+
+def test_a_run_from_another_checkpoint_leaves_alone_what_the_first_still_owes(tmp_path: Path) -> None:
+    first = _open(tmp_path, by_epochs=True, attempt=1, checkpoint="aa")
+    _feed(first, "a")
+    token = first.prepare()
+    first.close()
+    for checkpoint in ("bb", ""):
+        other = _open(tmp_path, by_epochs=True, attempt=7, checkpoint=checkpoint)
+        _feed(other, "lost")
+        other.prepare()
+        other.recover([])
+        other.close()
+    assert len(_hidden(tmp_path)) == 1
+    again = _open(tmp_path, by_epochs=True, attempt=2, checkpoint="aa")
+    again.recover([token])
+    again.close()
+    assert _rows(tmp_path) == ["a"]
 
 
 # At the end of an epoch: how many rows it had, and whether it was committed, could not be saved, or the task died.

@@ -8,6 +8,7 @@ import secrets
 from penstock.checkpoint.files import WRITING
 
 __all__ = [
+    "IDENTITY",
     "LEASE",
     "MANIFESTS",
     "PARTS",
@@ -20,6 +21,7 @@ __all__ = [
     "probe_name",
 ]
 
+IDENTITY = "identity"
 LEASE = "lease.json"
 MANIFESTS = "manifests"
 PARTS = "parts"
@@ -28,7 +30,9 @@ ROOT = ""
 
 _BEING_WRITTEN = rf"(?:\.[0-9a-f]+{re.escape(WRITING)})?"
 _MANIFEST = re.compile(rf"(\d{{12,}})\.json{_BEING_WRITTEN}")
-_LITTER = re.compile(rf"probe-[0-9a-f]+{_BEING_WRITTEN}|{re.escape(LEASE)}\.[0-9a-f]+{re.escape(WRITING)}")
+_LITTER = re.compile(
+    rf"probe-[0-9a-f]+{_BEING_WRITTEN}|(?:{re.escape(LEASE)}|{IDENTITY})\.[0-9a-f]+{re.escape(WRITING)}"
+)
 _PART = re.compile(rf"(\d{{12,}})-\d{{6,}}-[0-9a-f]+\.part{_BEING_WRITTEN}")
 
 
@@ -52,7 +56,7 @@ def probe_name() -> str:
 
 
 def is_litter(name: str) -> bool:
-    """Whether a file in the root was left by a process that was killed while it wrote a probe or a lease."""
+    """Whether a file in the root was left by a process that was killed while it wrote it."""
     return _LITTER.fullmatch(name) is not None
 
 

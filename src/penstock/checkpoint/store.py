@@ -1,5 +1,6 @@
 """Where checkpoints are kept: below one URL, a lease, manifests, and the parts that they refer to.
 
+    identity                                        which checkpoint it is, wherever it may be moved to
     lease.json                                      whose it is
     manifests/000000000007.json                     epoch 7 is committed
     parts/000000000007-000003-9f86d081884c7d65.part what task 3 had to save in it
@@ -12,6 +13,8 @@ from __future__ import annotations
 
 import logging
 import os
+import re
+import secrets
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 
@@ -22,6 +25,7 @@ from penstock.checkpoint.files import WRITING, Files
 from penstock.checkpoint.location import Location, locate
 from penstock.checkpoint.manifest import Manifest, PartRef, TornManifestError, decode_manifest, encode_manifest
 from penstock.checkpoint.names import (
+    IDENTITY,
     MANIFESTS,
     PARTS,
     ROOT,
@@ -104,6 +108,8 @@ class CheckpointStore:
         self._files.create_folder(MANIFESTS)
         self._files.create_folder(PARTS)
         claim = self._claims.take(run)
+        if self._identity() is None:
+            self._files.put(IDENTITY, secrets.token_hex(8).encode())
         for name in self._files.sizes(ROOT):
             if is_litter(name):
                 self._files.delete(name)
@@ -131,6 +137,22 @@ class CheckpointStore:
             CheckpointError: it is not.
         """
         self._claims.require(run)
+
+    def identity(self) -> str:
+        """What tells this checkpoint from others, also when it is reached under another URL. There once it is claimed.
+
+        Raises:
+            CheckpointError: there is none, or it cannot be read.
+        """
+        found = self._identity()
+        if found is None:
+            message = f"checkpoint: wanted 16 hexadecimal digits in {self._files.shown(IDENTITY)}, got something else"
+            raise CheckpointError(message)
+        return found
+
+    def _identity(self) -> str | None:
+        found = (self._files.read(IDENTITY) or b"").decode(errors="replace")
+        return found if re.fullmatch("[0-9a-f]{16}", found) else None
 
     # Parts.
 

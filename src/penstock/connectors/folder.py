@@ -76,6 +76,17 @@ class Folder:
             raise
         self.flush()
 
+    def put_once(self, name: str, content: bytes) -> None:
+        """Puts a file into its place that others may be putting there, too, the same one.
+
+        Not every filesystem lets one replace what another has put.
+        """
+        try:
+            self.put(name, content)
+        except OSError:
+            if not self.has(name):
+                raise
+
     def open_output(self, name: str) -> Any:
         """A stream of pyarrow to write a file with."""
         return self.filesystem.open_output_stream(self.place(name), compression=None)

@@ -45,6 +45,9 @@ class ParquetSink(TransactionalSink):
     appeared yet come again if their worker dies. With ``"at_most_once"`` a file appears when it has `rows_per_file`
     rows and when the task ends; the rows of a file that has not appeared yet are lost with their worker.
 
+    Several sinks, runs and checkpoints may write to one folder. Each cleans up after itself alone: a run that goes on
+    from its checkpoint deletes the hidden files that will come again.
+
     Args:
         path: a folder, or a URL of one on any filesystem that pyarrow knows. All workers have to reach the same one.
         schema: the types of the columns. Without it they are guessed from the first rows of each task, which is no good
@@ -78,7 +81,9 @@ class ParquetSink(TransactionalSink):
         self._folder.create()
         self._index, self._count, self._log = context.index, context.count, context.logger
         self._sink = f"{context.topology}.{context.component}"  # names have no dots, so it is the only one of this name
-        # No two processes may write the same file: a worker that was given up may still be at it.
+        # No two processes may write the same file: a worker that was given up may still be at it. And a run that goes
+        # on from another checkpoint must leave alone what ours has prepared.
+        self._checkpoint = f"{context.checkpoint}-" if context.checkpoint else ""
         self._attempt = context.attempt
         self._process = secrets.token_hex(8)
         self._number = 0
@@ -124,7 +129,9 @@ class ParquetSink(TransactionalSink):
                 self._log.warning("%s was committed or is now, but is not there any more", self._folder.place(name))
         self._folder.flush()
         self._discard()
-        own = re.compile(rf"{re.escape(f'{HIDDEN}part-{self._sink}')}-(\d+)-([0-9a-f]+)-[0-9a-f]+-\d+\.parquet")
+        own = re.compile(
+            rf"{re.escape(f'{HIDDEN}part-{self._sink}')}-(\d+)-{self._checkpoint}([0-9a-f]+)-[0-9a-f]+-\d+\.parquet"
+        )
         for name in self._folder.sizes():
             found = own.fullmatch(name)
             # Not those of a later attempt: it may be us who was given up, and only does not know yet.
@@ -161,7 +168,8 @@ class ParquetSink(TransactionalSink):
 
     def _next_name(self) -> str:
         self._number += 1
-        return f"part-{self._sink}-{self._index:05d}-{self._attempt:016x}-{self._process}-{self._number:05d}.parquet"
+        writer = f"{self._index:05d}-{self._checkpoint}{self._attempt:016x}-{self._process}"
+        return f"part-{self._sink}-{writer}-{self._number:05d}.parquet"
 
     def _table(self, rows: list[tuple[Any, ...]], fields: tuple[str, ...]) -> pa.Table:
         try:

@@ -3,7 +3,7 @@
 >>> import tempfile
 >>> from penstock.topology.tuples import tuple_class
 >>> sink = SparkStream(tempfile.mkdtemp(), schema="word string, count long")
->>> sink.open(TaskContext(topology="wordcount", component="totals"))
+>>> sink.open(TaskContext(topology="wordcount", component="totals", now_ns=lambda: 0))
 >>> sink.process(tuple_class("count", "default", ("word", "count"))("blue", 3))
 >>> sink.close()
 >>> [name for name, size in Spool(sink.path).files({}, Spool(sink.path).newest_offset({}))]  # doctest: +ELLIPSIS
@@ -25,6 +25,7 @@ from penstock.connectors.ddl import arrow_schema
 from penstock.connectors.folder import HIDDEN, Folder, absolute, without_secrets
 from penstock.connectors.row_batches import record_batch
 from penstock.connectors.spool import Spool, name_of
+from penstock.connectors.spool_owner import SpoolOwner
 from penstock.errors import RunError
 from penstock.topology.context import TaskContext
 from penstock.topology.transactional import TransactionalSink
@@ -50,7 +51,7 @@ class SparkStream(TransactionalSink):
 
     Args:
         path: a folder of its own, or a URL of one on any filesystem that pyarrow knows. All workers and all executors
-            have to reach the same one. It belongs to one run at a time, and to one checkpoint.
+            have to reach the same one. It belongs to one run at a time, and to one checkpoint for good.
         schema: the columns, as Spark writes them: ``"word string, count long"``. One for each field, of the same name.
         most_bytes: how large the spool may become. What one epoch adds may go beyond it.
         patience_s: how long to wait when it is full, with everything else on this worker, until a query has made room;
@@ -96,16 +97,14 @@ class SparkStream(TransactionalSink):
         """Makes the spool, if there is none."""
         name = f"{context.topology}.{context.component}"  # names have no dots, so it is the only one of this name
         self._sink = f"sink {name!r}"
-        self._task, self._tasks, self._attempt, self._log = (
-            context.index,
-            context.count,
-            context.attempt,
-            context.logger,
-        )
+        self._context = context
+        self._task, self._attempt = context.index, context.attempt
         self._columns = arrow_schema(self.schema)
         self._fields = tuple(self._columns.names)
         self._spool = Spool(self.path)
         self._spool.create(schema=self.schema, sink=name)
+        self._owner = SpoolOwner(self.path, run=context.run, checkpoint=context.checkpoint, sink=self._sink)
+        self._owner.take()
         self._rows: list[tuple[Any, ...]] = []
         self._stream: Any = None
         self._file: pa.ipc.RecordBatchFileWriter | None = None
@@ -129,6 +128,7 @@ class SparkStream(TransactionalSink):
         files, self._files = self._files, []
         if not files:
             return None
+        self._owner.require()
         self._await_room()
         return files
 
@@ -142,7 +142,7 @@ class SparkStream(TransactionalSink):
         """Commits, and deletes the hidden files that this task, or one whose place it takes, has left."""
         super().recover(tokens)
         self._discard()
-        self._spool.forget_hidden(task=self._task, tasks=self._tasks, attempt=self._attempt)
+        self._spool.forget_hidden(task=self._task, tasks=self._context.count, attempt=self._attempt)
         self._begin()  # for there are numbers now that were given out and are not used
 
     def close(self) -> None:
@@ -154,7 +154,9 @@ class SparkStream(TransactionalSink):
 
     def _begin(self) -> None:
         """Is a new writer, whose files come after those of all writers before."""
-        self._writer = self._spool.register(task=self._task, attempt=self._attempt)
+        self._writer = self._spool.register(
+            task=self._task, attempt=self._attempt, now_s=self._context.now_ns() // 1_000_000_000
+        )
         self._number = 0
 
     def _write_batch(self) -> None:
@@ -207,7 +209,9 @@ class SparkStream(TransactionalSink):
                 )
                 raise RunError(message)
             if not told:
-                self._log.warning("%s: waiting up to %s s until a query has made room", full, self.patience_s)
+                self._context.logger.warning(
+                    "%s: waiting up to %s s until a query has made room", full, self.patience_s
+                )
                 told = True
             time.sleep(_LOOK_EVERY_S)
 

@@ -1,6 +1,7 @@
 """The spool: rows of one stream on their way from a topology to Spark, as files in a folder.
 
-    spool.json                      the schema of the rows, and whose they are; written once
+    spool.json                      the schema of the rows, and the sink that they are of; written once
+    owner-KIND-ID                   whose they are: see `spool_owner`
     taken-NUMBER.json               the offset that a query has committed: what is behind it is not needed any more; the
                                     one of the greatest number counts, so that none is ever written over
     writer-WRITER                   says that this generation of a task is taken; the newest of each task stays
@@ -89,7 +90,7 @@ class Spool:
         self.folder.create()
         wanted, about = About(schema=schema, sink=sink), self.about()
         if about is None:
-            self.folder.put(_ABOUT, msgspec.json.encode(wanted))
+            self.folder.put_once(_ABOUT, msgspec.json.encode(wanted))
         elif about != wanted:
             message = (
                 f"spool {self.shown}: wanted one for rows {schema!r} of sink {sink!r}, got one with rows "
@@ -97,15 +98,19 @@ class Spool:
             )
             raise RunError(message)
 
-    def register(self, *, task: int, attempt: int) -> Writer:
-        """Makes the caller the newest writer of a task."""
+    def register(self, *, task: int, attempt: int, now_s: int) -> Writer:
+        """Makes the caller the newest writer of a task.
+
+        Its generation is the time if that is greater than all before: also than those of which nothing is left because
+        somebody has emptied the folder, while a query still goes on from an offset that names them.
+        """
         others = [
             writer
             for name in self.folder.sizes()
             if name.startswith(_WRITER) and (writer := Writer.parse(name.removeprefix(_WRITER))) and writer.task == task
         ]
         newest = max((other.generation for other in others), default=0)
-        writer = Writer(task=task, generation=newest + 1, attempt=attempt, process=secrets.token_hex(4))
+        writer = Writer(task=task, generation=max(newest + 1, now_s), attempt=attempt, process=secrets.token_hex(4))
         self.folder.put(f"{_WRITER}{writer}", b"")
         # Only now: there must always be one that tells of the newest generation.
         for other in others:

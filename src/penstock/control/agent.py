@@ -260,6 +260,7 @@ class _Agent:
         peers = self._peers = {peer.worker: peer for peer in deploy.peers}
         others = set(deploy.assignment.worker_of.values()) - {self._ticket.worker}
         ways = {worker: self._way_to(peers[worker]) if worker in peers else None for worker in others}
+        store = self._store(deploy.checkpoint_url)
         self._deployment = Deployment(
             worker=self._ticket.worker,
             topology=from_bytes(deploy.topology),
@@ -268,10 +269,12 @@ class _Agent:
             ways=ways,
             settings=self._ticket.settings,
             resume={progress.task: progress for progress in deploy.resume},
-            store=self._store(deploy.checkpoint_url),
+            store=store,
             restore=deploy.restore,
             epoch=deploy.epoch,
             claim=deploy.claim,
+            run=self._ticket.run,
+            checkpoint="" if store is None else store.identity(),
         )
         self._worker = self._deployment.build()
         self._deployed = deploy

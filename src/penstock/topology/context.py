@@ -35,6 +35,10 @@ class TaskContext(msgspec.Struct, frozen=True, kw_only=True):
     """With ``delivery="exactly_once"`` it grows each time that tasks are set back to a checkpoint, and from run to run.
     A process that was given up may be at it for a while: what has a smaller number than one's own is of the past, and
     what has a greater one is none of one's business."""
+    run: str = ""
+    """The id of the run; empty where there is none, as in a test."""
+    checkpoint: str = ""
+    """With ``delivery="exactly_once"`` the id of the checkpoint: the same in all runs that go on from it."""
     now_ns: Callable[[], int] = time.time_ns
     """The time, in nanoseconds since the epoch. Ask this, not ``time``, and tests can turn the clock."""
 

@@ -63,6 +63,8 @@ class Deployment:
         restore: Sequence[TaskRestore] = (),
         epoch: int = 0,
         claim: int = 0,
+        run: str = "",
+        checkpoint: str = "",
         saves_beside: bool = True,
         seed: int | None = None,
     ) -> None:
@@ -76,6 +78,8 @@ class Deployment:
         self._restore = {one.task: one for one in restore}
         self._epoch = epoch
         self._attempt = claim << 32 | assignment.number
+        self._run = run
+        self._checkpoint_id = checkpoint
         self._checkpoints: Checkpoints | None = None
         if self._settings.delivery == "exactly_once":
             assert store is not None, "exactly once needs a place for checkpoints"
@@ -191,6 +195,8 @@ class Deployment:
             task_id=task.id,
             worker=self._worker,
             attempt=self._attempt,
+            run=self._run,
+            checkpoint=self._checkpoint_id,
             now_ns=self._clock.now_ns,
         )
 
