@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.connectors.spool_offsets import Numbered, Offset, Writer, advanced, files_between, is_behind
+from penstock.connectors.spool_offsets import Numbered, Offset, Writer, advanced, files_between, is_behind, shortened
 
 
 def writer(task: int, generation: int, process: str = "aa") -> Writer:
@@ -68,6 +68,38 @@ def test_every_file_is_read_once_in_its_order_whatever_listings_miss(
         assert [file for file in read if file[0].task == task] == [file for file in files if file[0].task == task]
     assert len(advanced(end, files, files)) <= 3
     assert advanced(end, files, files) == advanced(end, [], [])
+
+
+@given(steps, st.integers(1, 5), st.booleans())
+def test_a_limit_divides_what_is_there_and_tasks_take_turns(
+    plan: list[tuple[int, bool]], most: int, bytes_count: bool
+) -> None:
+    files = appearance(plan)
+    sizes = {file: 10 + number % 3 for number, file in enumerate(files)}
+    offset: Offset = {}
+    read: list[Numbered] = []
+    while any(files_between(offset, end := advanced(offset, files, files))):
+        limit = (
+            {"most_files": None, "most_bytes": 11 * most} if bytes_count else {"most_files": most, "most_bytes": None}
+        )
+        end = shortened(offset, end, sizes, **limit)
+        batch = list(files_between(offset, end))
+        left = [file for file in files if file not in read]
+        assert batch
+        if bytes_count:
+            assert len(batch) == 1 or sum(sizes[file] for file in batch) <= 11 * most
+        else:
+            assert len(batch) == min(most, len(left))
+        assert all(not is_behind(offset, file) for file in batch)
+        counts = Counter(file[0].task for file in batch)
+        rest = Counter(file[0].task for file in left if file not in batch)
+        for task in rest:  # who has more to give has had its turns
+            assert counts[task] >= max(counts.values()) - 1
+        read += batch
+        offset = end
+    assert sorted(read) == sorted(files)
+    for task in range(3):
+        assert [file for file in read if file[0].task == task] == [file for file in files if file[0].task == task]
 
 
 @given(steps)

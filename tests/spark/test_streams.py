@@ -24,6 +24,7 @@ from penstock.errors import RunError
 from penstock.spark.run import Run, run, start
 from penstock.spark.streams import register
 from penstock.topology.topology import Topology
+from tests.connectors.spooling import emit, open_sink
 from tests.ring.patience import wait_until
 from tests.spark.counted import AT_ONCE, SLOWLY_S, Numbers, NumbersUntilTold
 from tests.spark.scenarios import pids
@@ -120,6 +121,21 @@ def test_queries_over_a_running_topology_get_every_row_once_and_clean_up(spark: 
         assert copied(spark, tmp_path / stream) == list(range(count))
 
 
+def test_a_query_that_is_behind_may_take_little_at_a_time(spark: Any, tmp_path: Path) -> None:
+    register(spark)
+    sinks = [open_sink(tmp_path / "spool", index=index, count=2) for index in range(2)]
+    for limit, value, sizes in (("maxFilesPerTrigger", 3, [3, 1]), ("maxBytesPerTrigger", 1, [1, 1, 1, 1])):
+        for sink in (*sinks, *sinks):
+            emit(sink, limit)
+        rows = spark.readStream.format("penstock").option(limit, value).load(str(tmp_path / "spool"))
+        query = rows.writeStream.format("memory").queryName(limit).trigger(availableNow=True).start()
+        query.awaitTermination()
+        assert [progress["numInputRows"] for progress in query.recentProgress if progress["numInputRows"]] == sizes
+        assert [row.word for row in spark.table(limit).collect()] == [limit] * 4
+    for sink in sinks:
+        sink.close()
+
+
 def kill_a_worker(running: Run, worker: int) -> None:
     wait_until(lambda: all(one.pid for one in running.status().workers), "all workers are there")
     restarts = running.status().restarts
@@ -202,6 +218,14 @@ def test_wrong_options_are_named(spark: Any, tmp_path: Path) -> None:
                 "wanted the options run and stream, or path, got path='/a', stream='out'",
             ),
             ({"run": running.id, "steam": "out"}, "wanted the options run and stream, or path, got run="),
+            (
+                {"path": "/a", "maxFilesPerTrigger": "0"},
+                "option maxFilesPerTrigger: wanted a whole number above 0, got '0'",
+            ),
+            (
+                {"path": "/a", "maxFilesPerTrigger": "1", "maxBytesPerTrigger": "1"},
+                "wanted maxFilesPerTrigger or maxBytesPerTrigger, got both",
+            ),
             ({"run": "nope", "stream": "out"}, "wanted a run named 'nope': no such run"),
             ({"run": running.id, "stream": "in"}, r"got 'in'; there is 'out'"),
             (

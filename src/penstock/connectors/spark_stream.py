@@ -41,13 +41,17 @@ _FILE_BYTES = 32 << 20
 
 _LOOK_EVERY_S = 0.05
 
+# Between epochs, looking whether rows should be shown and showing them may take this part of the time.
+_EARLY_SHARE = 0.1
+
 
 class SparkStream(TransactionalSink):
     """Keeps the tuples that it is given for Spark: ``spark.readStream.format("penstock")``, or ``spark.read``.
 
     They lie in a *spool*, a folder of files, until a query has taken them. With ``delivery="exactly_once"`` a query
-    gets every tuple once, whatever dies; with ``at_least_once`` every tuple; in both cases a second or so after it was
-    emitted, at the end of its epoch. With ``at_most_once`` rows come in files of 32 MiB, and the rest at the end.
+    gets every tuple once, whatever dies, at the end of its epoch: a second or so after it was emitted. Else it gets
+    them as soon as it has taken what came before: with ``at_least_once`` every tuple, with ``at_most_once`` all but
+    those that are lost with a worker.
 
     Args:
         path: a folder of its own, or a URL of one on any filesystem that pyarrow knows. All workers and all executors
@@ -57,6 +61,8 @@ class SparkStream(TransactionalSink):
         patience_s: how long to wait when it is full, with everything else on this worker, until a query has made room;
             then the run fails. Has to be less than the setting ``max_call_s``.
     """
+
+    tick_every_s = _LOOK_EVERY_S
 
     def __init__(
         self,
@@ -109,6 +115,8 @@ class SparkStream(TransactionalSink):
         self._stream: Any = None
         self._file: pa.ipc.RecordBatchFileWriter | None = None
         self._files: list[str] = []  # written since the last token; the last one may be open
+        self._shown: str | None = None  # the last file that was shown
+        self._resting_ns = (0, 0)
         self._begin()
 
     def process(self, tup: Tuple) -> None:
@@ -122,20 +130,43 @@ class SparkStream(TransactionalSink):
             if not self.by_epochs and self._stream.tell() >= _FILE_BYTES:
                 self._commit_by_itself()
 
+    def tick(self) -> None:
+        """Lets readers see what there is, if nobody else says when."""
+        if not self.by_epochs and self.is_ready():
+            self._commit_by_itself()
+
+    def is_ready(self) -> bool:
+        """Whether a query has taken what it was shown last. Else it would only get more files, and smaller ones."""
+        began_ns = self._context.now_ns()
+        rests = self._resting_ns[0] <= began_ns < self._resting_ns[1]
+        if rests or not (self._rows or self._files):
+            return False
+        ready = self._shown is None or not self._spool.folder.has(self._shown)
+        self._rest(began_ns)
+        return ready
+
+    def _rest(self, began_ns: int) -> None:
+        """Has done something since then that takes longer on some filesystems than on others."""
+        now_ns = self._context.now_ns()
+        self._resting_ns = (now_ns, now_ns + int((now_ns - began_ns) / _EARLY_SHARE))
+
     def prepare(self) -> list[str] | None:
         """Completes the file that it is writing, and waits for room. The token is the names of the files."""
+        began_ns = self._context.now_ns()
         self._end_file()
         files, self._files = self._files, []
         if not files:
             return None
         self._owner.require()
         self._await_room()
+        self._rest(began_ns)
         return files
 
     def commit(self, token: Sequence[str]) -> None:
         """Lets readers see the files."""
         for name in token:
             self._spool.show(name, owner=self._sink)
+            self._shown = name
         self._spool.folder.flush()
 
     def recover(self, tokens: Sequence[Any]) -> None:

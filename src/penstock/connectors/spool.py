@@ -22,7 +22,15 @@ from typing import TypeVar
 import msgspec
 
 from penstock.connectors.folder import HIDDEN, Folder, without_secrets
-from penstock.connectors.spool_offsets import Numbered, Offset, Writer, advanced, files_between, is_behind
+from penstock.connectors.spool_offsets import (
+    Numbered,
+    Offset,
+    Writer,
+    advanced,
+    files_between,
+    is_behind,
+    shortened,
+)
 from penstock.errors import RunError
 
 __all__ = ["About", "Listing", "Spool"]
@@ -177,10 +185,16 @@ class Spool:
         """Behind everything that two listings show, one after the other. Raises as `newest_offset` does."""
         self._require_not_taken(start)
         try:
-            return advanced(start, before, now)
+            end = advanced(start, before, now)
         except ValueError as error:
             message = f"spool {self.shown}: {error}"
             raise RunError(message) from error
+        # One that only forgets writers of the past would make a batch without rows.
+        return end if any(files_between(start, end)) else start
+
+    def shortened(self, start: Offset, end: Offset, *, most_files: int | None, most_bytes: int | None) -> Offset:
+        """Not as far as `end`, if there is more between than that."""
+        return shortened(start, end, self.visible(), most_files=most_files, most_bytes=most_bytes)
 
     def files(self, start: Offset, end: Offset) -> list[tuple[str, int]]:
         """The files between two offsets, and how large each is.

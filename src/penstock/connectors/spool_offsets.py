@@ -28,7 +28,7 @@ from typing import Self
 
 import msgspec
 
-__all__ = ["Numbered", "Offset", "Writer", "advanced", "files_between", "is_behind"]
+__all__ = ["Numbered", "Offset", "Writer", "advanced", "files_between", "is_behind", "shortened"]
 
 Offset = dict[str, int]
 """How many files are behind the reader, by the name of the writer. Plain values: Spark keeps it in its checkpoint."""
@@ -89,6 +89,35 @@ def advanced(start: Offset, before: Iterable[Numbered], now: Iterable[Numbered])
         if writer.generation < newest[writer.task] and max(there) > ends.get(writer, 0):
             message = f"writer {writer}: wanted its file {ends.get(writer, 0)}, got none, but file {max(there)}"
             raise ValueError(message)
+    return _offset(behind, ends)
+
+
+def shortened(
+    start: Offset, end: Offset, sizes: Mapping[Numbered, int], *, most_files: int | None, most_bytes: int | None
+) -> Offset:
+    """An offset between two, with at most so many files or bytes before it, but one file at least.
+
+    Tasks take turns, so that none waits until the others are read. Those of one task come in their order, an older
+    generation first: what is of a generation before the newest one is behind an offset.
+    """
+    turns: dict[int, int] = {}
+    ordered = []
+    for writer, number in sorted(files_between(start, end)):
+        turn = turns[writer.task] = turns.get(writer.task, 0) + 1
+        ordered.append((turn, writer.task, (writer, number)))
+    behind = _writers(start)
+    ends, files, total = dict(behind), 0, 0
+    for _, _, (writer, number) in sorted(ordered):
+        files, total = files + 1, total + sizes.get((writer, number), 0)
+        too_many = most_files is not None and files > most_files
+        if files > 1 and (too_many or (most_bytes is not None and total > most_bytes)):
+            break
+        ends[writer] = number + 1
+    return _offset(behind, ends)
+
+
+def _offset(behind: dict[Writer, int], ends: dict[Writer, int]) -> Offset:
+    newest = _newest(ends)
     return {
         str(writer): end
         for writer, end in sorted(ends.items())

@@ -14,14 +14,20 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxBytes,
+    ReadMaxFiles,
+    SupportsTriggerAvailableNow,
+)
 
 from penstock.connectors.spool import Listing, Spool
 from penstock.connectors.spool_offsets import Offset
 from penstock.errors import RunError
 from penstock.spark.feed_sink import FeedSink
 from penstock.spark.feed_ticket import FEED_OPTION, FeedTicket
-from penstock.spark.streams import spool_url
+from penstock.spark.streams import most_per_trigger, spool_url
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -40,6 +46,7 @@ class PenstockSource(DataSource):  # type: ignore[misc]
         self._trouble: RunError | None = None
         try:
             self._found = spool_url({**options})  # now, and not when it is opened elsewhere: a run may be over by then
+            self._most = most_per_trigger({**options})
         except RunError as error:
             self._trouble = error  # of no interest to who wants to write
 
@@ -70,7 +77,7 @@ class PenstockSource(DataSource):  # type: ignore[misc]
 
     def streamReader(self, schema: StructType) -> _StreamReader:
         """For ``spark.readStream``."""
-        return _StreamReader(self._url, schema)
+        return _StreamReader(self._url, schema, *self._most)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> FeedSink:  # noqa: ARG002
         """For `StreamingFrame`, whose query writes to a run."""
@@ -129,6 +136,10 @@ class _Reader(_Rows, DataSourceReader):  # type: ignore[misc]
 class _StreamReader(_Rows, DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
     """All rows, as they come."""
 
+    def __init__(self, url: str, schema: StructType, most_files: int | None, most_bytes: int | None) -> None:
+        super().__init__(url, schema)
+        self._most_files, self._most_bytes = most_files, most_bytes
+
     _last: tuple[Listing, Listing] | None = None
     """What is to be read with ``trigger(availableNow=True)``."""
     _taken: Offset | None = None
@@ -138,15 +149,28 @@ class _StreamReader(_Rows, DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Where a new query begins: behind what former ones have taken."""
         return Spool(self._url).taken()
 
-    def latestOffset(self, start: Offset, limit: Any) -> Offset:  # noqa: ARG002 -- it gives all that there is
-        """Behind all that is visible."""
+    def getDefaultReadLimit(self) -> ReadLimit:
+        """What the options say. Spark may ask for more than that: for all, with ``trigger(once=True)``."""
+        if self._most_files is not None:
+            return ReadMaxFiles(self._most_files)
+        return ReadAllAvailable() if self._most_bytes is None else ReadMaxBytes(self._most_bytes)
+
+    def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
+        """Behind all that is visible, or as much of it as a micro-batch may have."""
         spool = Spool(self._url)
         newest = spool.newest_offset(start) if self._last is None else spool.advanced(start, *self._last)
         if newest == start != self._taken:
             # Spark commits a batch only when it begins the next one, and asks here only when it has written down that
             # the last one is done. If nothing new came, then perhaps because a full spool waits for this very commit.
             self.commit(start)
-        return newest
+        if newest == start or isinstance(limit, ReadAllAvailable):
+            return newest
+        return spool.shortened(
+            start,
+            newest,
+            most_files=getattr(limit, "max_files", None),
+            most_bytes=getattr(limit, "max_bytes", None),
+        )
 
     def prepareForTriggerAvailableNow(self) -> None:
         """What comes later is none of the query's business."""

@@ -14,11 +14,14 @@ from penstock.topology.topology import Topology
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["ensure_registered", "register", "spool_url", "spools_of"]
+__all__ = ["ensure_registered", "most_per_trigger", "register", "spool_url", "spools_of"]
 
 _REGISTERED = "spark.penstock.registered"
 
-_KNOWN = ("path", "run", "stream")
+_LIMITS = ("maxFilesPerTrigger", "maxBytesPerTrigger")
+"""As Spark's own sources of files call them."""
+
+_KNOWN = ("path", "run", "stream", *(name.lower() for name in _LIMITS))  # options come in lower case
 
 
 def register(spark: SparkSession) -> None:
@@ -69,3 +72,21 @@ def spool_url(options: Mapping[str, str]) -> str:
         )
         raise RunError(message)
     return run.streams[options["stream"]]
+
+
+def most_per_trigger(options: Mapping[str, str]) -> tuple[int | None, int | None]:
+    """How many files and how many bytes a micro-batch may have; None is any number.
+
+    Raises:
+        RunError: that is not what the options say.
+    """
+    given = {name: options[name.lower()] for name in _LIMITS if name.lower() in options}
+    for name, value in given.items():
+        if not value.isdecimal() or int(value) < 1:
+            message = f'format "penstock": option {name}: wanted a whole number above 0, got {value!r}'
+            raise RunError(message)
+    if len(given) > 1:
+        message = f'format "penstock": wanted {" or ".join(_LIMITS)}, got both'
+        raise RunError(message)
+    files, size = (int(given[name]) if name in given else None for name in _LIMITS)
+    return files, size

@@ -78,6 +78,10 @@ class TransactionalSink(Bolt):
         message = f"{type(self).__name__} does not define commit(token)"
         raise NotImplementedError(message)
 
+    def is_ready(self) -> bool:
+        """Whether it would rather commit now than at the next marker. Asked at each tick, with ``"at_least_once"``."""
+        return False
+
     def recover(self, tokens: Sequence[Any]) -> None:
         """Goes on from a checkpoint: commits what was prepared there, and forgets all that came after it.
 

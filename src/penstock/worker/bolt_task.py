@@ -105,11 +105,17 @@ class BoltTask(RunningTask):
             self.tick_is_due = False
             if not self.ended:
                 self.guarded(self.logic.tick)
+                self._commit_early()
                 done += 1
         now_ns = self.clock.now_ns()
         self.flush(now_ns)
         self.busy_ns += now_ns - started_ns
         return done
+
+    def _commit_early(self) -> None:
+        sink = self.logic
+        if isinstance(self._runner, TrackedSinkRunner) and isinstance(sink, TransactionalSink) and sink.is_ready():
+            self._runner.commit()
 
     def _first_piece(self, arrival: Arrival) -> Arrival:
         """As much of it as can be done in time. The rest goes back to the queue, and with it the credit."""
