@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from penstock.control import registry
 from penstock.control.keys import RunKeys
 from penstock.control.registry import RunDirectory, RunFile
 from penstock.errors import RunError
@@ -17,7 +18,12 @@ from penstock.transport.process_identity import ProcessIdentity
 KEYS = RunKeys.make()
 
 
-def run_file(run: str = "abc123", topology: str = "wordcount", started_at: str = "2026-01-01T00:00:00Z") -> RunFile:
+def run_file(
+    run: str = "abc123",
+    topology: str = "wordcount",
+    started_at: str = "2026-01-01T00:00:00Z",
+    streams: dict[str, str] | None = None,
+) -> RunFile:
     return RunFile(
         run=run,
         topology=topology,
@@ -25,6 +31,7 @@ def run_file(run: str = "abc123", topology: str = "wordcount", started_at: str =
         server_public=KEYS.server.public,
         keys=KEYS.client,
         started_at=started_at,
+        streams=streams or {},
     )
 
 
@@ -148,6 +155,33 @@ def test_a_name_that_is_an_id_and_the_beginning_of_another_means_the_first(direc
     directory.publish(run_file(run="abcd"))
 
     assert directory.find("abc").run == "abc"
+
+
+def test_streams_are_found_when_the_run_is_over_and_its_keys_are_gone(directory: RunDirectory) -> None:
+    with pytest.raises(RunError, match="wanted a run named 'wordcount': no such run"):
+        directory.find_streams("wordcount")
+    for day, run in enumerate(("aa", "ab", "ac"), 1):
+        directory.publish(run_file(run=run, started_at=f"2026-01-0{day}T00:00:00Z", streams={"out": f"/spool/{run}"}))
+    for name in ("a", "wordcount"):
+        with pytest.raises(RunError, match="more than one matches"):
+            directory.find_streams(name)
+    directory.withdraw("ac")
+    directory.withdraw("ab")
+    assert directory.find_streams("wordcount").run == "aa"  # which is alive
+    directory.withdraw("aa")
+    assert [directory.find_streams(name).run for name in ("wordcount", "a", "ab")] == ["ac", "ac", "ab"]
+    assert directory.find_streams("aa").streams == {"out": "/spool/aa"}
+    for place in directory.path.iterdir():
+        assert place.stat().st_mode & 0o777 == 0o600
+        assert b"keys" not in place.read_bytes()
+
+
+def test_streams_of_old_runs_are_forgotten(directory: RunDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_MOST_STREAMS", 2)
+    for run in ("aa", "bb", "cc"):
+        directory.publish(run_file(run=run, started_at=f"2026-{run}", streams={"out": "/spool"}))
+        directory.withdraw(run)
+    assert sorted(place.name for place in directory.path.iterdir()) == ["bb.streams", "cc.streams"]
 
 
 def test_the_folder_is_the_users_runtime_folder_or_else_in_the_cache(

@@ -10,13 +10,17 @@ import signal
 from pathlib import Path
 from typing import Any
 
+from penstock.connectors.spark_stream import SparkStream
 from penstock.errors import RunError
 from penstock.spark.doctor import diagnose
 from penstock.spark.run import Run, run, start
 from penstock.spark.slots import count_slots
 from penstock.spark.transform import transform
+from penstock.topology.topology import Topology
 from tests.ring.patience import wait_until
 from tests.spark import topologies, transforms
+from tests.spark.counted import Numbers
+from tests.spark.stream_driver import copying
 
 
 def word_count(spark: Any, *, workers: int, times: int) -> dict[str, Any]:
@@ -43,6 +47,22 @@ def transformed_twice(spark: Any, *, marker: Path, executor: bool, count: int) -
     out = transform(topo, {"ids": spark.range(0, count, 1, 3)}, output="bolt", schema="id long", workers=3)
     ids = [row.id for row in out.collect()]
     return len(ids), len(set(ids)), marker.exists()
+
+
+def streamed(spark: Any, *, folder: Path, count: int) -> tuple[list[int], int]:
+    """What a query over a running topology has copied, and how many rows a batch read finds that were not taken."""
+    topo = Topology("streamed")
+    numbers = topo.spout("numbers", Numbers(count))
+    for name in ("taken", "left"):
+        topo.bolt(name, SparkStream(folder / name, schema="n long"), numbers.shuffle())
+    with start(topo, workers=2, spark=spark, checkpoint=folder / "checkpoint", epoch_every_s=0.2) as running:
+        rows = spark.readStream.format("penstock").option("run", running.id).option("stream", "taken").load()
+        query = copying(rows, folder)
+        running.wait()
+    query.processAllAvailable()
+    query.stop()
+    left = spark.read.format("penstock").load(str(folder / "left")).count()
+    return sorted(row.n for row in spark.read.parquet(str(folder / "out")).collect()), left
 
 
 def testimony(spark: Any, *, workers: int) -> list[dict[str, Any]]:

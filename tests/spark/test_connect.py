@@ -48,3 +48,7 @@ def test_a_topology_is_a_function_of_frames(connect: RemoteDriver, tmp_path: Pat
     assert connect(scenarios.transformed, workers=3, count=70) == {"the": 70, "end": 70} | dict.fromkeys("0123456", 10)
     killed = connect(scenarios.transformed_twice, marker=tmp_path / "killed", executor=False, count=1000)
     assert killed == (1000, 1000, True)
+
+
+def test_streams_are_read(connect: RemoteDriver, tmp_path: Path) -> None:
+    assert connect(scenarios.streamed, folder=tmp_path, count=1000) == (list(range(1000)), 1000)

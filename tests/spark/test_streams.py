@@ -159,7 +159,8 @@ def test_exactly_once_through_killed_workers_and_restarted_queries(spark: Any, t
             seen = len(copied(spark, tmp_path))
         count = let_end(tmp_path, begun_s)
         running.wait()
-    query = copying(read(spark, tmp_path), tmp_path, trigger={"availableNow": True})
+    left = spark.readStream.format("penstock").option("run", running.id).option("stream", "out").load()
+    query = copying(left, tmp_path, trigger={"availableNow": True})  # though the run is over
     query.awaitTermination()
     assert copied(spark, tmp_path) == list(range(count))
 

@@ -1,7 +1,8 @@
 """The runs of this user, as files: how the command line finds a run that another process drives.
 
 A file holds the keys of its run, so the folder is the user's alone (0700), and so is each file (0600). A driver that
-was killed leaves its file behind; whoever looks next sees that the process is gone, and removes it.
+was killed leaves its file behind; whoever looks next sees that the process is gone, and removes it. Where the streams
+of a run are, which Spark may still read when the run is over, is in a file of its own, which stays.
 """
 
 from __future__ import annotations
@@ -18,27 +19,36 @@ from penstock.errors import RunError
 from penstock.transport.links import LinkKeys
 from penstock.transport.process_identity import ProcessIdentity
 
-__all__ = ["RunDirectory", "RunFile"]
+__all__ = ["RunDirectory", "RunFile", "RunStreams"]
 
 _SUFFIX = ".run"
+_STREAMS_SUFFIX = ".streams"
+
+# Of so many runs it is kept where their streams are.
+_MOST_STREAMS = 100
 
 
 def _boot_id() -> str:
     return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 
-class RunFile(msgspec.Struct, frozen=True, kw_only=True):
-    """How to reach a run, and which process drives it."""
+class RunStreams(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the streams of a run are."""
 
     run: str
     topology: str
-    endpoint: str
-    server_public: bytes
-    keys: LinkKeys
     started_at: str
     """UTC, ISO 8601."""
     streams: dict[str, str] = msgspec.field(default_factory=dict)
     """The streams that Spark can read, by the name of the sink, and where their spools are."""
+
+
+class RunFile(RunStreams, frozen=True, kw_only=True):
+    """How to reach a run, and which process drives it."""
+
+    endpoint: str
+    server_public: bytes
+    keys: LinkKeys
     driver: ProcessIdentity = msgspec.field(default_factory=ProcessIdentity.current)
     host: str = msgspec.field(default_factory=socket.gethostname)
     boot_id: str = msgspec.field(default_factory=_boot_id)
@@ -68,12 +78,20 @@ class RunDirectory:
     def publish(self, file: RunFile) -> None:
         """Makes a run findable, until it is withdrawn or its driver dies."""
         self._make()
-        draft = self.path / f".{file.run}.draft"
+        if file.streams:
+            about = RunStreams(**{name: getattr(file, name) for name in RunStreams.__struct_fields__})
+            self._put(f"{file.run}{_STREAMS_SUFFIX}", about)
+            for old in self._all_streams()[:-_MOST_STREAMS]:
+                (self.path / f"{old.run}{_STREAMS_SUFFIX}").unlink(missing_ok=True)
+        self._put(f"{file.run}{_SUFFIX}", file)
+
+    def _put(self, name: str, content: RunStreams) -> None:
+        draft = self.path / f".{name}.draft"
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
         try:
             with open(descriptor, "wb") as target:  # noqa: PTH123 -- a descriptor, so that the mode holds from the start
-                target.write(msgspec.json.encode(file))
-            draft.rename(self._place(file.run))
+                target.write(msgspec.json.encode(content))
+            draft.rename(self.path / name)
         except BaseException:
             draft.unlink(missing_ok=True)
             raise
@@ -97,10 +115,33 @@ class RunDirectory:
                 found.append(file)
         return sorted(found, key=lambda file: (file.started_at, file.run))
 
+    def find_streams(self, name: str) -> RunStreams:
+        """The streams of a run that may be over: of one that is alive, as `find` finds it, or else of the newest one.
+
+        Raises:
+            RunError: there is no such run, or more than one is alive.
+        """
+        try:
+            return self.find(name)
+        except RunError:
+            over = [] if any(_is_named(file, name) for file in self.runs()) else self._all_streams()
+            for about in reversed(over):
+                if _is_named(about, name):
+                    return about
+            raise
+
+    def _all_streams(self) -> list[RunStreams]:
+        """Of all runs, the oldest first."""
+        found = []
+        for place in self.path.glob(f"*{_STREAMS_SUFFIX}") if self._is_ours() else ():
+            with contextlib.suppress(OSError, msgspec.DecodeError):
+                found.append(msgspec.json.decode(place.read_bytes(), type=RunStreams))
+        return sorted(found, key=lambda about: (about.started_at, about.run))
+
     def find(self, name: str | None = None) -> RunFile:
         """The run with this id, or the beginning of it, or of this topology; without a name, the only one there is."""
         runs = self.runs()
-        matching = [file for file in runs if name is None or file.topology == name or file.run.startswith(name)]
+        matching = [file for file in runs if name is None or _is_named(file, name)]
         exact = [file for file in matching if file.run == name]
         if len(exact or matching) == 1:
             return (exact or matching)[0]
@@ -129,3 +170,7 @@ class RunDirectory:
         except FileNotFoundError:
             return False
         return stat.S_ISDIR(about.st_mode) and about.st_uid == os.geteuid() and not about.st_mode & 0o077
+
+
+def _is_named(about: RunStreams, name: str) -> bool:
+    return about.topology == name or about.run.startswith(name)

@@ -60,9 +60,9 @@ def spool_url(options: Mapping[str, str]) -> str:
     if "path" in options:
         return absolute(options["path"])
     try:
-        run = RunDirectory.default().find(options["run"])
+        run = RunDirectory.default().find_streams(options["run"])
     except RunError as error:
-        message = f'format "penstock": option run: {error}. The rows of a run that is over can be read by their path'
+        message = f'format "penstock": option run: {error}. If that run was on another machine, or long ago, give path'
         raise RunError(message) from None
     if options["stream"] not in run.streams:
         there = ", ".join(map(repr, run.streams)) or "none"
