@@ -125,6 +125,50 @@ def test_each_row_is_read_once_whatever_happens_between(
         sink.close()
 
 
+def test_tasks_that_are_no_more_leave_nothing_hidden(tmp_path: Path) -> None:
+    old = [open_sink(tmp_path, index=index, count=3, attempt=1) for index in range(3)]
+    for sink in old:
+        feed(sink, "lost")
+        sink.prepare()  # and then all were killed
+    assert len(hidden(tmp_path)) == 3
+    for index in range(2):
+        sink = open_sink(tmp_path, index=index, count=2, attempt=2)
+        sink.recover([])
+        sink.close()
+    assert hidden(tmp_path) == []
+
+
+def test_a_file_that_appears_while_a_reader_looks_is_not_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = open_sink(tmp_path, attempt=1)
+    feed(first, "a")
+    owed = first.prepare()
+    second = open_sink(tmp_path, attempt=2)
+    sizes = Folder.sizes
+    looks = 0
+
+    def overtaken(folder: Folder) -> dict[str, int]:
+        """Lists the folder as it was at first, and the newest file, which appeared only meanwhile."""
+        nonlocal looks
+        looks += 1
+        if looks > 1:
+            return sizes(folder)
+        before = sizes(folder)
+        second.recover([owed])
+        emit(second, "b")
+        now = sizes(folder)
+        return before | {name: size for name, size in now.items() if f"-{second._writer}-" in name}
+
+    reader = Reader(tmp_path)
+    monkeypatch.setattr(Folder, "sizes", overtaken)
+    reader.batch()
+    monkeypatch.undo()
+    reader.batch()
+    assert reader.got == ["a", "b"]
+    second.close()
+
+
 def test_one_that_was_given_up_leaves_alone_what_its_successor_prepared(tmp_path: Path) -> None:
     slow = open_sink(tmp_path, attempt=1)
     successor = open_sink(tmp_path, attempt=2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from pathlib import Path
 
@@ -57,3 +58,22 @@ def test_what_other_tasks_have_prepared_is_not_waited_for(tmp_path: Path) -> Non
         sink.commit(token or [])
         sink.close()
     assert all_rows(tmp_path) == ["a", "a"]
+
+
+@pytest.mark.parametrize("by_epochs", [False, True])
+def test_a_full_disk_ends_the_run_and_a_query_makes_room_on_it(small_disk: Path, by_epochs: bool) -> None:
+    sink = open_sink(small_disk, by_epochs=by_epochs)
+    emit(sink, *(os.urandom(500).hex() for _ in range(500)))
+    reader = Reader(small_disk)
+    with pytest.raises(RunError, match=r"sink 't\.c': cannot write .*No space left on device"):
+        emit(sink, *(os.urandom(500).hex() for _ in range(1000)))
+    sink.close()
+    assert hidden(small_disk) == []
+    reader.batch()
+    assert len(reader.got) == 500
+    reader.commit()
+    again = open_sink(small_disk, by_epochs=by_epochs, attempt=1)  # from its checkpoint
+    emit(again, *(os.urandom(500).hex() for _ in range(600)))
+    reader.batch()
+    assert len(reader.got) == 1100
+    again.close()

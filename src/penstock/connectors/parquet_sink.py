@@ -90,6 +90,7 @@ class ParquetSink(TransactionalSink):
         self._fields: tuple[str, ...] | None = None if self.schema is None else tuple(self.schema.names)
         self._columns = self.schema
         self._rows: list[tuple[Any, ...]] = []
+        self._stream: Any = None
         self._writer: pq.ParquetWriter | None = None
         self._rows_in_file = 0
         self._files: list[str] = []  # written since the last token; the last one may be open
@@ -161,8 +162,8 @@ class ParquetSink(TransactionalSink):
         with self._ending_the_run():
             if self._writer is None:
                 self._files.append(self._next_name())
-                place = self._folder.place(HIDDEN + self._files[-1])
-                self._writer = pq.ParquetWriter(place, table.schema, filesystem=self._folder.filesystem)
+                self._stream = self._folder.open_output(HIDDEN + self._files[-1])
+                self._writer = pq.ParquetWriter(self._stream, table.schema)
             self._writer.write_table(table)
         self._rows_in_file += len(rows)
 
@@ -188,6 +189,7 @@ class ParquetSink(TransactionalSink):
             return
         with self._ending_the_run():
             self._writer.close()
+            self._stream.close()
             self._folder.flush(HIDDEN + self._files[-1])
             self._folder.flush()
         self._writer = None
@@ -208,8 +210,10 @@ class ParquetSink(TransactionalSink):
         """As if nothing had come since the last token."""
         writer, self._writer = self._writer, None
         if writer is not None:
-            with contextlib.suppress(OSError):  # a full disk is no reason not to forget what is on it
-                writer.close()
+            # A full disk, or that it is closed already, is no reason not to forget what is on it, nor to keep it open.
+            for open_one in (writer, self._stream):
+                with contextlib.suppress(OSError, pa.ArrowException):
+                    open_one.close()
         self._rows = []
         self._rows_in_file = 0
         while self._files:

@@ -2,6 +2,7 @@
 
     spool.json                      the schema of the rows, and the sink that they are of; written once
     owner-KIND-ID                   whose they are: see `spool_owner`
+    reader-ID.json                  the query that reads: see `spark.only_reader`
     taken-NUMBER.json               the offset that a query has committed: what is behind it is not needed any more; the
                                     one of the greatest number counts, so that none is ever written over
     writer-WRITER                   says that this generation of a task is taken; the newest of each task stays

@@ -27,6 +27,7 @@ from penstock.connectors.spool_offsets import Offset
 from penstock.errors import RunError
 from penstock.spark.feed_sink import FeedSink
 from penstock.spark.feed_ticket import FEED_OPTION, FeedTicket
+from penstock.spark.only_reader import OnlyReader
 from penstock.spark.streams import most_per_trigger, spool_url
 
 if TYPE_CHECKING:
@@ -139,6 +140,7 @@ class _StreamReader(_Rows, DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, url: str, schema: StructType, most_files: int | None, most_bytes: int | None) -> None:
         super().__init__(url, schema)
         self._most_files, self._most_bytes = most_files, most_bytes
+        self._only = OnlyReader(url)
 
     _last: tuple[Listing, Listing] | None = None
     """What is to be read with ``trigger(availableNow=True)``."""
@@ -147,6 +149,7 @@ class _StreamReader(_Rows, DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def initialOffset(self) -> Offset:
         """Where a new query begins: behind what former ones have taken."""
+        self._only.take()
         return Spool(self._url).taken()
 
     def getDefaultReadLimit(self) -> ReadLimit:
@@ -157,6 +160,7 @@ class _StreamReader(_Rows, DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
         """Behind all that is visible, or as much of it as a micro-batch may have."""
+        self._only.take()
         spool = Spool(self._url)
         newest = spool.newest_offset(start) if self._last is None else spool.advanced(start, *self._last)
         if newest == start != self._taken:
@@ -180,12 +184,17 @@ class _StreamReader(_Rows, DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[_Files]:
         """Files of about 32 MiB together."""
+        self._only.take()  # a query that goes on with a batch that was planned begins here
         return self._partitions(start, end)
 
     def commit(self, end: Offset) -> None:
         """The query has done with everything behind `end`: it is deleted."""
         Spool(self._url).take(end)
         self._taken = end
+
+    def stop(self) -> None:
+        """The query is over: another may read."""
+        self._only.release()
 
 
 def _opened(spool: Spool, name: str) -> Any:
