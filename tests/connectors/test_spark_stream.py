@@ -53,6 +53,52 @@ def test_rows_are_seen_when_they_are_committed_and_not_before(tmp_path: Path) ->
     assert about.schema == "word string"
 
 
+def test_an_epoch_of_many_batches_is_one_file_and_none_is_left_if_it_is_not_committed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spark_stream, "_ROWS_PER_BATCH", 2)
+    sink = open_sink(tmp_path)
+    emit(sink, "a", "b", "c")
+    assert all_rows(tmp_path) == ["a", "b", "c"]
+    assert len(list(tmp_path.glob("rows-*"))) == 1
+    feed(sink, "d", "e", "f")
+    assert len(hidden(tmp_path)) == 1
+    sink.close()
+    assert hidden(tmp_path) == []
+
+
+def test_one_that_goes_on_in_the_same_process_leaves_no_gap(tmp_path: Path) -> None:
+    sink = open_sink(tmp_path)
+    feed(sink, "lost")
+    sink.prepare()
+    sink.recover([])
+    emit(sink, "a")
+    assert all_rows(tmp_path) == ["a"]
+    sink.close()
+
+
+def test_rows_are_on_the_disk_before_they_are_promised_and_names_before_they_are_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sink = open_sink(tmp_path)
+    done: list[str] = []
+    flush, show = Folder.flush, Folder.show
+
+    def noting_flush(folder: Folder, name: str | None = None) -> None:
+        done.append("names" if name is None else "rows")
+        flush(folder, name)
+
+    def noting_show(folder: Folder, name: str, *, owner: str) -> bool:
+        done.append("shown")
+        return show(folder, name, owner=owner)
+
+    monkeypatch.setattr(Folder, "flush", noting_flush)
+    monkeypatch.setattr(Folder, "show", noting_show)
+    emit(sink, "a")
+    assert done == ["rows", "names", "shown", "names"]
+    sink.close()
+
+
 steps = st.lists(
     st.one_of(
         st.tuples(st.just("epoch"), st.sampled_from(["committed", "not saved", "saved, then died", "died"])),
