@@ -11,11 +11,15 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from pyspark.sql.streaming.datasource import ReadAllAvailable
+from pyspark.sql.types import StructType
 
 from penstock.errors import RunError
 from penstock.spark import only_reader
 from penstock.spark.only_reader import OnlyReader
+from penstock.spark.stream_source import PenstockSource
 from penstock.transport.process_identity import ProcessIdentity
+from tests.connectors.spooling import open_sink
 from tests.ring.patience import wait_until
 
 PATIENCE_S = 0.2
@@ -96,3 +100,26 @@ def test_of_readers_that_begin_at_once_at_most_one_reads(tmp_path: Path, monkeyp
         for reader in readers:
             reader.release()
     wait_until(lambda: marks(tmp_path) == [], "no mark is left")
+
+
+@pytest.mark.parametrize("begins", ["anew", "from its checkpoint", "with a batch that was planned"])
+def test_a_query_is_refused_wherever_it_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, begins: str) -> None:
+    monkeypatch.setattr(only_reader, "_PATIENCE_S", PATIENCE_S)
+    open_sink(tmp_path).close()
+    first, second = (PenstockSource({"path": str(tmp_path)}).streamReader(StructType([])) for _ in range(2))
+    first.initialOffset()
+
+    def begin() -> None:
+        if begins == "anew":
+            second.initialOffset()
+        elif begins == "from its checkpoint":
+            second.latestOffset({}, ReadAllAvailable())
+        else:
+            second.partitions({}, {})
+
+    with pytest.raises(RunError, match="wanted to be its only reader"):
+        begin()
+    first.stop()
+    begin()
+    second.stop()
+    assert marks(tmp_path) == []
