@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.spark import scenarios
+from tests.spark import feed_driver, scenarios
 from tests.spark.remote_driver import RemoteDriver
 from tests.spark.topologies import words_of
 
@@ -52,3 +52,8 @@ def test_a_topology_is_a_function_of_frames(connect: RemoteDriver, tmp_path: Pat
 
 def test_streams_are_read(connect: RemoteDriver, tmp_path: Path) -> None:
     assert connect(scenarios.streamed, folder=tmp_path, count=1000) == (list(range(1000)), 1000)
+
+
+def test_a_streaming_frame_feeds_a_topology(connect: RemoteDriver, tmp_path: Path) -> None:
+    found, count = connect(feed_driver.fed, folder=tmp_path, workers=2, kills=False)
+    assert found == list(range(count))
