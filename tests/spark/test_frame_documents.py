@@ -1,4 +1,4 @@
-"""The page on DataFrames and its example: what a reader copies has to work."""
+"""The pages on DataFrames, and an example: what a reader copies has to work."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```py\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
-def test_the_page_runs(spark: Any) -> None:
-    page = ROOT / "docs" / "dataframes.md"
-    names: dict[str, object] = {"__name__": "dataframes", "spark": spark}
+@pytest.mark.parametrize(("name", "count"), [("dataframes", 3), ("streaming-frames", 1)])
+def test_the_page_runs(spark: Any, name: str, count: int) -> None:
+    page = ROOT / "docs" / f"{name}.md"
+    names: dict[str, object] = {"__name__": name.replace("-", "_"), "spark": spark}
     blocks = BLOCK.findall(page.read_text())
     for block in blocks:
         exec(compile(block, str(page), "exec"), names)  # asserts inside the block do the checking
-    assert len(blocks) == 3
+    assert len(blocks) == count
 
 
 def test_the_example_finds_what_stands_out(spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
