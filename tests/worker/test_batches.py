@@ -36,6 +36,20 @@ def test_rows_survive_being_a_batch(values: list[tuple[Any, ...]]) -> None:
     assert list(rows_of(to_batch(values, ("word", "n")))) == values
 
 
+def test_maps_are_dicts_however_deep_they_are() -> None:
+    inner = pa.map_(pa.string(), pa.int64())
+    batch = pa.RecordBatch.from_arrays(
+        [
+            pa.array([[("a", 1)]], inner),
+            pa.array([[[("b", 2)]]], pa.list_(inner)),
+            pa.array([{"m": [("c", 3)]}], pa.struct({"m": inner})),
+        ],
+        names=["map", "list", "struct"],
+    )
+
+    assert list(rows_of(batch)) == [({"a": 1}, [{"b": 2}], {"m": {"c": 3}})]
+
+
 @given(rows)
 def test_a_slice_travels_without_the_rest(values: list[tuple[Any, ...]]) -> None:
     batch = to_batch(values, ("word", "n"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from operator import itemgetter
 from typing import Any
 
 import pyarrow as pa
@@ -29,10 +30,10 @@ class FrameOutput(ArrowSink):
         self._output = output
         self._columns = tuple(columns)
         self._schema = pa.schema([pa.field(column.name, column.type, column.nullable) for column in columns])
-        self._rows: list[Tuple] = []
+        self._rows: list[Tuple | tuple[Any, ...]] = []
         self._ready: deque[pa.RecordBatch] = deque()
 
-    def take_tuples(self, tuples: Sequence[Tuple]) -> None:
+    def take_tuples(self, tuples: Sequence[Tuple | tuple[Any, ...]]) -> None:
         """See ArrowSink."""
         self._rows.extend(tuples)
         if len(self._rows) >= ROWS_PER_BATCH:
@@ -61,7 +62,9 @@ class FrameOutput(ArrowSink):
             return
         rows, self._rows = self._rows, []
         place = partial(self._place, rows.__getitem__)
-        columns = zip(zip(*rows, strict=True), self._columns, strict=True)
+        # Column by column: zip(*rows) would make an iterator for each row.
+        values = ([*map(itemgetter(position), rows)] for position in range(len(self._columns)))
+        columns = zip(values, self._columns, strict=True)
         self._put([column_of_values(values, column, place) for values, column in columns])
 
     def _put(self, arrays: list[pa.Array]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from penstock.topology.bolts import BaseBolt
 from penstock.topology.tuples import Tuple
@@ -17,8 +17,8 @@ __all__ = ["ArrowSink"]
 class ArrowSink(BaseBolt):
     """A sink that turns what it is given into Arrow by itself. For runtimes; users derive from the other bolts."""
 
-    def take_tuples(self, tuples: Sequence[Tuple]) -> None:
-        """Some tuples of one source, in order."""
+    def take_tuples(self, tuples: Sequence[Tuple | tuple[Any, ...]]) -> None:
+        """Some tuples of one source, in order. Those of the same worker come as the plain values."""
         raise NotImplementedError
 
     def take_batch(self, batch: pa.RecordBatch) -> None:

@@ -15,6 +15,7 @@ from penstock.plan.assignment import Assignment
 from penstock.plan.edges import Edge, edges_of
 from penstock.plan.shape import shape_of
 from penstock.plan.tasks import Task, tasks_of
+from penstock.topology.arrow_sink import ArrowSink
 from penstock.topology.bolts import BatchBolt, KeyedBolt
 from penstock.topology.context import TaskContext
 from penstock.topology.groupings import By, PartialKey
@@ -281,7 +282,8 @@ class Deployment:
         }
         place = self._assignment.worker_of[target.id]
         if place == self._worker:
-            return LocalLane(receiver=self._bolts[target.id], make=self._tuple_class(edge), **common)
+            make = None if isinstance(self._spec(edge.target).logic, ArrowSink) else self._tuple_class(edge)
+            return LocalLane(receiver=self._bolts[target.id], make=make, **common)
         return RemoteLane(sender=self._carriers[place], assignment=self._assignment.number, **common)
 
 

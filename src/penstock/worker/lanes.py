@@ -205,14 +205,15 @@ def _split(some: _RootedTuples, at: int) -> tuple[_RootedTuples, _RootedTuples]:
 class LocalLane(Lane):
     """To a task of the same worker: by reference."""
 
-    def __init__(self, *, receiver: Receiver, make: type[Tuple], **common: Any) -> None:
+    def __init__(self, *, receiver: Receiver, make: type[Tuple] | None, **common: Any) -> None:
+        """With `make` of None, the receiver wants the plain values."""
         super().__init__(**common)
         self._receiver = receiver
         self._make = make
 
     def _pass_tuples(self, some: _RootedTuples, origin_ns: int, now_ns: int, refused: list[Refusal]) -> None:  # noqa: ARG002
         self.sent_tuples += len(some.tuples)
-        made = list(starmap(self._make, some.tuples))
+        made = some.tuples.copy() if self._make is None else list(starmap(self._make, some.tuples))
         frame = self._new_frame()
         self._count(some.runs, frame)
         self._receiver.accept(
