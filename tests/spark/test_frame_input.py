@@ -44,6 +44,22 @@ def test_rows_of_several_frames_go_to_their_own_spouts_in_order() -> None:
     assert parts["right"].to_pydict() == {"t": ["a", "b"]}
 
 
+def test_what_was_read_ahead_comes_first_and_nothing_twice() -> None:
+    batches = [pa.RecordBatch.from_pydict({"n": [number]}) for number in range(20)]
+    source = iter(batches)
+    rows = FrameInput(source, ["numbers"])
+
+    rows.read_ahead(3 * batches[0].nbytes, lambda: False)
+    rows.read_ahead(1 << 20, lambda: True)
+
+    assert next(source)["n"].to_pylist() == [3]
+    rows.read_ahead(1 << 20, lambda: False)
+    taken = [rows.next_for("numbers") for _ in range(19)]
+    assert [batch["n"][0].as_py() for batch in taken if batch is not None] == [0, 1, 2, *range(4, 20)]
+    with pytest.raises(StopIteration):
+        rows.next_for("numbers")
+
+
 def test_each_spout_reads_its_own_rows_to_the_end() -> None:
     rows = FrameInput([tagged((1, "a")), tagged((0, "1"), (1, "b"))], ["left", "right"])
 

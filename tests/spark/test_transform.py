@@ -48,6 +48,39 @@ def test_words_are_counted(spark: Any, workers: int, partitions: int) -> None:
     assert counted(rows) == words_of(1000)
 
 
+def test_rows_that_lie_right_already_are_not_exchanged(
+    spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines(spark, 1000, partitions=4).write.parquet(str(tmp_path / "lines"))
+    table = spark.read.parquet(str(tmp_path / "lines"))
+    partitions = table.rdd.getNumPartitions()
+    assert partitions <= ALL_SLOTS
+
+    exchanges = []
+    for workers in {partitions, max(1, partitions - 1)}:
+        out = transform(transforms.word_count(), {"lines": table}, output="count", schema=WORD_COUNT, workers=workers)
+        out.explain()
+        exchanges.append(capsys.readouterr().out.count("Exchange"))
+        assert counted(out.collect()) == words_of(1000)
+    assert sorted(exchanges) == [1, 2]
+
+
+def test_a_table_that_is_cut_otherwise_by_then_is_refused(spark: Any, tmp_path: Path) -> None:
+    lines(spark, 1000, partitions=2).write.parquet(str(tmp_path / "lines"))
+    table = spark.read.parquet(str(tmp_path / "lines"))
+    workers = table.rdd.getNumPartitions()
+    out = transform(transforms.word_count(), {"lines": table}, output="count", schema=WORD_COUNT, workers=workers)
+
+    assert workers == 2
+
+    spark.conf.set("spark.sql.files.minPartitionNum", "1")
+    try:
+        with pytest.raises(Exception, match="wanted an input of 2 partitions, as it was then, got 1"):
+            out.collect()
+    finally:
+        spark.conf.unset("spark.sql.files.minPartitionNum")
+
+
 def test_everything_that_looks_at_some_rows_works_behind_it(
     spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

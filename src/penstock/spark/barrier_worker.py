@@ -8,8 +8,9 @@ then all run their duty cycles until everything has ended:
 That all have ended is told by end markers: they go from the output of every worker to a `Farewell` in every worker. A
 barrier of Spark's would do, but costs a second each, because that is how often it looks.
 
-One thread does everything. When Spark is slow to take what came out, this thread waits for it: it reads no frames
-meanwhile, its ring fills, and those who send to it wait for credit, up to the spouts, which then ask Spark for no more.
+One thread does everything, but for the meeting. When Spark is slow to take what came out, this thread waits for it: it
+reads no frames meanwhile, its ring fills, and those who send to it wait for credit, up to the spouts, which then ask
+Spark for no more.
 
 Whatever goes wrong is raised. Then Spark ends all tasks of the stage and starts the whole of it anew, so what Spark
 keeps is the output of one attempt in which nothing failed and nothing was lost.
@@ -20,6 +21,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -30,6 +32,7 @@ from penstock.spark.addresses import executor_address
 from penstock.spark.frame_input import FrameInput, FrameSpout
 from penstock.spark.frame_output import Farewell, FrameOutput
 from penstock.spark.node import node_identity
+from penstock.spark.packed_rows import pack
 from penstock.spark.transform_plan import plan_transform
 from penstock.spark.transform_ticket import TransformTicket
 from penstock.topology.shipping import from_bytes
@@ -50,6 +53,7 @@ LOOK_AT_PEERS_EVERY_NS = 50_000_000
 BEREAVED_FOR_NS = 2_000_000_000
 """How long Spark has to end a worker whose peer is gone, until it ends by itself: the peer knows better why."""
 IDLE_AT_MOST_S = 0.02
+READ_AHEAD_BYTES = 64 << 20
 MOST_ASSIGNMENTS = 1 << 31  # a frame has four bytes for their number
 
 
@@ -67,12 +71,17 @@ class _Whereabouts(msgspec.Struct, frozen=True):
 
 
 def serve_transform(ticket: bytes, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Is a worker of a transform until all of them have ended. Yields what comes out here, as it is made."""
+    """Is a worker of a transform until all of them have ended. Yields what comes out here, as it is made, packed."""
     from pyspark import BarrierTaskContext
 
     context = BarrierTaskContext.get()
     given = msgspec.msgpack.decode(ticket, type=TransformTicket)
-    host = executor_address([info.address for info in context.getTaskInfos()], context.partitionId())
+    executors = [info.address for info in context.getTaskInfos()]
+    if len(executors) != given.workers:
+        # Where the input comes as it is, its partitions were counted when the transform was made.
+        message = f"wanted an input of {given.workers} partitions, as it was then, got {len(executors)}"
+        raise RunError(message)
+    host = executor_address(executors, context.partitionId())
     with (
         RingReader.create(RingSettings(capacity_bytes=given.settings.inbox_bytes)) as inbox,
         LinkReceiver(
@@ -97,11 +106,13 @@ class _TransformTask:
         self._context = context
         self._inbox = inbox
         self._link = link
+        self._own: int = context.partitionId()
         self._bereaved_ns = 0
 
     def build(self, batches: Iterable[pa.RecordBatch]) -> Worker:
-        own = self._context.partitionId()
-        peers = self._meet()
+        own = self._own
+        rows = FrameInput(batches, self._ticket.inputs)
+        peers = self._meet(rows)
         topology = from_bytes(self._ticket.topology)
         everywhere = {name for name, spec in topology.components.items() if isinstance(spec.logic, _EVERYWHERE)}
         self.uses_links = any(peer.node != peers[own].node for peer in peers)
@@ -136,17 +147,19 @@ class _TransformTask:
             settings=self._ticket.settings,
         )
         self._worker = self._deployment.build()
-        rows = FrameInput(batches, self._ticket.inputs)
         for spout in self._worker.spouts:
             if isinstance(spout.logic, FrameSpout):
                 spout.logic.input = rows
         (self._output_task,) = (bolt for bolt in self._worker.bolts if isinstance(bolt.logic, FrameOutput))
         return self._worker
 
-    def _meet(self) -> list[_Whereabouts]:
+    def _meet(self, rows: FrameInput) -> list[_Whereabouts]:
+        """Tells and hears who is where. Spark takes a second for it, in which it may as well read."""
         own = _Whereabouts(node_identity(), self._inbox.address, self._link.endpoint, self._context.taskAttemptId())
-        told = self._context.allGather(msgspec.json.encode(own).decode())
-        return [msgspec.json.decode(text, type=_Whereabouts) for text in told]
+        with ThreadPoolExecutor(max_workers=1) as beside:
+            told = beside.submit(self._context.allGather, msgspec.json.encode(own).decode())
+            rows.read_ahead(READ_AHEAD_BYTES, told.done)
+            return [msgspec.json.decode(text, type=_Whereabouts) for text in told.result()]
 
     def run(self, garbage: GarbageKeeper) -> Iterator[pa.RecordBatch]:
         worker = self._worker
@@ -156,7 +169,8 @@ class _TransformTask:
         while True:
             worked = worker.do_work()
             self._raise_failures()
-            yield from output.batches(all=not worked)
+            for batch in output.batches(all=not worked):
+                yield from pack(batch, self._own)
             now_ns = time.monotonic_ns()
             if now_ns >= look_at_peers_ns:
                 look_at_peers_ns = now_ns + LOOK_AT_PEERS_EVERY_NS

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from penstock.spark.frame_union import batches_by_frame
@@ -37,15 +37,25 @@ class FrameInput:
         while not own and not self._ended:
             if max(map(len, self._waiting.values())) >= MOST_WAITING_BATCHES:
                 return None
-            batch = next(self._batches, None)
-            if batch is None:
-                self._ended = True
-                break
-            for name, part in batches_by_frame(batch, self._spouts):
-                self._waiting[name].append(part)
+            self._read()
         if own:
             return own.popleft()
         raise StopIteration
+
+    def read_ahead(self, most_bytes: int, enough: Callable[[], bool]) -> None:
+        """Reads some already, so that Spark has something to do while there is something else to wait for."""
+        read_bytes = 0
+        while read_bytes < most_bytes and not self._ended and not enough():
+            read_bytes += self._read()
+
+    def _read(self) -> int:
+        batch = next(self._batches, None)
+        if batch is None:
+            self._ended = True
+            return 0
+        for name, part in batches_by_frame(batch, self._spouts):
+            self._waiting[name].append(part)
+        return int(batch.nbytes)
 
 
 class FrameSpout(Spout):

@@ -11,7 +11,9 @@ from penstock.connectors.column_types import Column
 from penstock.errors import StartError, TopologyError
 from penstock.spark.frame_input import FrameSpout
 from penstock.spark.frame_output import Farewell, FrameOutput
+from penstock.spark.frame_partitions import known_partitions
 from penstock.spark.frame_union import quoted, union_of
+from penstock.spark.packed_rows import exchanged, packed_schema
 from penstock.spark.session import spare_slots
 from penstock.spark.session_settings import SessionSettings
 from penstock.spark.slots import count_slots, workers_by_default, workers_to_ask_for
@@ -70,7 +72,8 @@ def transform(
     """
     part = _fed(topology, inputs, output)
     session = _session_of(inputs)
-    columns = _columns(session, schema, output, part)
+    declared = session.createDataFrame([], schema).schema if isinstance(schema, str) else schema
+    columns = _columns(declared, output, part)
     count = _workers(session, topology, part, workers)
     _require_barriers(session)
 
@@ -83,24 +86,27 @@ def transform(
     ticket = TransformTicket(
         topology=to_bytes(whole),
         inputs=tuple(inputs),
+        workers=count,
         keys=LinkKeys.make(),
         settings=WorkerSettings(delivery="at_most_once"),
     )
     taken = [
         frame.select(*map(quoted, part.components[name].streams[DEFAULT_STREAM])) for name, frame in inputs.items()
     ]
-    rows = _by_partition(union_of(taken), count)
-    made = rows.mapInArrow(_task(msgspec.msgpack.encode(ticket), __version__), schema, barrier=True)
+    rows = _in_partitions(union_of(taken), count)
+    task = _task(msgspec.msgpack.encode(ticket), __version__)
+    made = rows.mapInArrow(task, packed_schema(declared), barrier=True)
     # Behind a barrier stage Spark refuses whatever looks at some of the partitions only, such as show() and take().
-    return _by_partition(made, count)
+    return exchanged(made, count)
 
 
-def _by_partition(frame: DataFrame, count: int) -> DataFrame:
+def _in_partitions(frame: DataFrame, count: int) -> DataFrame:
     """The same rows in `count` partitions, each of them one or several of those before, whole.
 
-    Where a row goes depends on nothing but its partition, so that it goes there again when a part is computed anew, in
-    whatever order rows come then. And nothing has to be sorted for that, as it has for `repartition`.
+    Where a row goes depends on nothing but its partition, as in `packed_rows`.
     """
+    if known_partitions(frame) == count:
+        return frame
     marked = frame.selectExpr("*", f"spark_partition_id() AS {_PARTITION}")
     return marked.repartitionById(count, _PARTITION).drop(_PARTITION)
 
@@ -154,10 +160,9 @@ def _session_of(inputs: Mapping[str, DataFrame]) -> SparkSession:
     return first
 
 
-def _columns(session: SparkSession, schema: str | StructType, output: str, part: Topology) -> list[Column]:
+def _columns(declared: StructType, output: str, part: Topology) -> list[Column]:
     from pyspark.sql.pandas.types import to_arrow_type
 
-    declared = session.createDataFrame([], schema).schema if isinstance(schema, str) else schema
     fields = part.components[output].streams.get(DEFAULT_STREAM, ())
     if tuple(declared.names) != fields:
         message = f"schema: wanted the columns that {output!r} emits ({_listed(fields)}), got {_listed(declared.names)}"

@@ -17,6 +17,8 @@ class TransformTicket(msgspec.Struct, frozen=True, kw_only=True):
     """What is to run, from its `FrameSpout`s to its `FrameOutput`."""
     inputs: tuple[str, ...]
     """The spouts that Spark feeds, in the order of the frames."""
+    workers: int
+    """How many there are to be."""
     keys: LinkKeys
     """For links between nodes."""
     settings: WorkerSettings
