@@ -21,8 +21,8 @@ def frames_goals(rates: Mapping[str, Sequence[Rate]]) -> tuple[Goal, ...]:
             limit=1.0,
         ),
         Goal(
-            name="record_bolt_over_row_at_a_time_arrow_udf",
-            value=_ratio(rows, each_row.RECORD_BOLT, each_row.ARROW_UDF),
+            name="record_bolt_over_pickled_row_at_a_time_udf",
+            value=_ratio(rows, each_row.RECORD_BOLT, each_row.PICKLED_UDF),
             comparison=">=",
             limit=1.0,
         ),
