@@ -229,6 +229,15 @@ def test_a_run_that_would_starve_its_source_is_refused(spark: Any, tmp_path: Pat
         start(topo, spark=spark, workers=6)
 
 
+def test_two_queries_have_two_checkpoints(spark: Any, tmp_path: Path) -> None:
+    topo = Topology("twice")
+    frame = Arrivals(tmp_path / "in").frame(spark)
+    streams = [topo.spout(name, StreamingFrame(frame, checkpoint=tmp_path / "query")) for name in ("one", "two")]
+    topo.bolt("all", Collect(), *(stream.shuffle() for stream in streams))
+    with pytest.raises(TopologyError, match="'two': checkpoint: wanted one of its own, got that of 'one'"):
+        start(topo, spark=spark, workers=1)
+
+
 def test_a_table_is_refused(spark: Any, tmp_path: Path) -> None:
     topo = Topology("table")
     topo.bolt("all", Collect(), topo.spout("rows", StreamingFrame(spark.range(3), checkpoint=tmp_path)).shuffle())

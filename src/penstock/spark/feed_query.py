@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from penstock.connectors.streaming_frame import StreamingFrame
 from penstock.control.events import FeedFailed, FeedOver
 from penstock.errors import StartError
 from penstock.spark.feed_ticket import FEED_OPTION, FeedTicket
+from penstock.spark.spark_errors import remote_error
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery
@@ -24,7 +26,7 @@ MOST_FAILURES = 10
 """How often in a row the query may fail, without a micro-batch in between, until the run does."""
 _FIRST_PAUSE_S = 0.05
 _LONGEST_PAUSE_S = 2.0
-_PAUSE_PATIENCE_S = 2.0
+_PAUSE_PATIENCE_S = 5.0
 _PAUSE_LOOK_S = 0.01
 
 
@@ -100,7 +102,7 @@ class FeedQuery:
             if failures > MOST_FAILURES:
                 self._post(FeedFailed(component=self._ticket.component, error=error))
                 return
-            log.warning("the query that feeds %r failed and is started again: %s", self._ticket.component, error)
+            log.warning("the query that feeds %r failed and is started again: %s", self._ticket.component, _gist(error))
             if self._closing.wait(min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2**failures)):
                 return
             with self._lock:  # not to be closed between the two
@@ -117,7 +119,7 @@ class FeedQuery:
         try:
             self._query.awaitTermination()
         except Exception as error:  # StreamingQueryException, or that the session is gone
-            return str(error)
+            return remote_error(error)
         return None
 
     def _has_progressed(self) -> bool:
@@ -142,3 +144,9 @@ class FeedQuery:
             except Exception as error:  # the session is gone, and the query with it
                 log.debug("the query that feeds %r was not stopped: %s", self._ticket.component, error)
         self._thread.join()
+
+
+def _gist(error: str) -> str:
+    """What our own sink said, or else Spark's first line: the rest is a plan, and a page of Scala."""
+    own = re.search(r"penstock\.errors\.RunError: (.*)", error)
+    return own[1] if own else error.splitlines()[0]

@@ -5,19 +5,29 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from penstock.connectors.streaming_frame import StreamingFrame
-from penstock.errors import StartError
+from penstock.errors import StartError, TopologyError
 from penstock.spark.streams import spools_of
 from penstock.topology.topology import Topology
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["feeds_of", "queries_beside", "session_of_feeds"]
+__all__ = ["feeds_of", "queries_beside", "require_own_checkpoints", "session_of_feeds"]
 
 
 def feeds_of(topology: Topology) -> dict[str, StreamingFrame]:
     """The spouts that queries feed, by name."""
     return {spec.name: spec.logic for spec in topology.components.values() if isinstance(spec.logic, StreamingFrame)}
+
+
+def require_own_checkpoints(topology: Topology) -> None:
+    """TopologyError if two queries would share a checkpoint: Spark stops the one that was first."""
+    owner: dict[str, str] = {}
+    for name, frame in feeds_of(topology).items():
+        other = owner.setdefault(frame.checkpoint, name)
+        if other != name:
+            message = f"StreamingFrame {name!r}: checkpoint: wanted one of its own, got that of {other!r}"
+            raise TopologyError(message)
 
 
 def queries_beside(topology: Topology) -> int:

@@ -19,7 +19,7 @@ from penstock.plan.schedulers.registry import scheduler as scheduler_named
 from penstock.plan.shape import shape_of
 from penstock.plan.tasks import tasks_of
 from penstock.spark.doctor import refuse_or_warn
-from penstock.spark.feeds import feeds_of, queries_beside, session_of_feeds
+from penstock.spark.feeds import feeds_of, queries_beside, require_own_checkpoints, session_of_feeds
 from penstock.spark.guarantee import claimed_checkpoint, delivery_of, require_replayable
 from penstock.spark.handle import Run
 from penstock.spark.session import borrowed_session, spare_slots
@@ -120,6 +120,7 @@ def start(
 ) -> Run:
     """Starts a topology, and returns when tuples can flow. Arguments and errors are those of `run`."""
     topology.check()
+    require_own_checkpoints(topology)
     settings["delivery"] = promised = delivery_of(delivery, checkpoint)
     if promised == "exactly_once":
         require_replayable(topology)
