@@ -302,3 +302,18 @@ def test_nobody_writes_to_a_run_by_hand(spark: Any, tmp_path: Path) -> None:
     query = frame.writeStream.format("penstock").option("checkpointLocation", str(tmp_path / "query")).start()
     with pytest.raises(Exception, match=r"is written to by ps.StreamingFrame"):
         query.processAllAvailable()
+
+
+def test_a_run_can_be_drained_right_after_a_worker_was_lost(spark: Any, tmp_path: Path) -> None:
+    arrivals = Arrivals(tmp_path / "in", numbers_per_file=5000)
+    arrivals.more(4)
+    topo = Topology("slow")
+    numbers = topo.spout("numbers", StreamingFrame(arrivals.frame(spark), checkpoint=tmp_path / "query"))
+    passed = topo.bolt("gate", Gate(tmp_path / "open"), numbers.shuffle(), fields=("n",))
+    topo.bolt("all", Collect(), passed.shuffle())
+    with start(topo, spark=spark, workers=2) as running:
+        wait_until(lambda: running.metrics().tasks[0].emitted, "rows are under way", patience_s=60)
+        [fed] = [one.worker for one in running.status().workers if 0 in one.tasks]
+        os.kill(pids(running)[fed], signal.SIGKILL)
+        (tmp_path / "open").touch()
+        assert running.drain(timeout_s=120)

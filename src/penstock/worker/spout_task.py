@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.flow.credit import Channel
+from penstock.topology.pushed_spout import PushedSpout
 from penstock.topology.spouts import Spout
 from penstock.transport.values import decode_value, encode_value
 from penstock.worker.arrival import Marker
@@ -22,7 +23,9 @@ class SpoutTask(RunningTask):
     def __init__(self, **common: Any) -> None:
         super().__init__(**common)
         self.draining = False
-        self._replayable = isinstance(self.logic, Spout) and self.logic.is_replayable()
+        # What was pushed, and is to come again, is pushed again: nobody goes on from a position.
+        pushed = isinstance(self.logic, PushedSpout)
+        self._replayable = isinstance(self.logic, Spout) and self.logic.is_replayable() and not pushed
 
     def run(self, exhausted: set[Channel], most_tuples: int) -> int:
         """Asks for tuples until there are none just now, `most_tuples` came or a target runs out of credit."""
