@@ -60,7 +60,10 @@ def test_a_run_whose_driver_was_killed_goes_on_also_with_another_number_of_tasks
     with subprocess.Popen(
         [sys.executable, "-m", "tests.spark.counted", str(tmp_path), "60000"], start_new_session=True
     ) as driver:
-        wait_until(lambda: "committed" in counted.epochs(tmp_path / "checkpoint"), "an epoch is committed")
+        # Its session may take half a minute to start.
+        wait_until(
+            lambda: "committed" in counted.epochs(tmp_path / "checkpoint"), "an epoch is committed", patience_s=90
+        )
         assert driver.poll() is None, "it was too quick to be killed"
         driver.kill()
     topo = counted.topology(60_000, files=tmp_path / "out", tasks=3)
