@@ -18,6 +18,7 @@ BENCHMARKS = {
     "frames": "bench.frames.benchmark",
     "ipc": "bench.ipc.benchmark",
     "overhead": "bench.overhead.benchmark",
+    "paths": "bench.paths.benchmark",
     "recovery": "bench.recovery.benchmark",
     "wordcount": "bench.wordcount.benchmark",
 }
