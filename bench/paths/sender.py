@@ -8,7 +8,7 @@ import multiprocessing
 import socket
 import time
 from collections.abc import Iterator
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, wait
 
 
 @contextlib.contextmanager
@@ -28,10 +28,10 @@ def sender(every_s: float) -> Iterator[int]:
         ours.close()
 
 
-def _serve(port: Connection, every_s: float) -> None:
+def _serve(parent: Connection, every_s: float) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
-        port.send(server.getsockname()[1])
-        while True:
+        parent.send(server.getsockname()[1])
+        while parent not in wait([server, parent]):  # it says nothing more: there is something to read when it is gone
             connection, _ = server.accept()
             with connection, contextlib.suppress(ConnectionError):
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
