@@ -49,6 +49,17 @@ def test_every_row_of_what_is_there_comes_once(spark: Any, tmp_path: Path, deliv
     assert not spark.streams.active
 
 
+@pytest.mark.parametrize("delivery", ["at_least_once", "exactly_once"])
+def test_no_micro_batch_waits_until_the_next_epoch_is_due(spark: Any, tmp_path: Path, delivery: Delivery) -> None:
+    arrivals = Arrivals(tmp_path / "in")
+    arrivals.more(2)
+    topo = numbers_to_files(spark, tmp_path, arrivals)
+    with start(topo, spark=spark, workers=2, epoch_every_s=3600.0, **promise(delivery, tmp_path)):
+        [query] = spark.streams.active
+        wait_until(lambda: (query.lastProgress or {}).get("batchId") == 1, "Spark has committed both", patience_s=60)
+    assert numbers_in(tmp_path) == list(range(arrivals.count))
+
+
 def wait_for_more(folder: Path, before: int) -> None:
     wait_until(lambda: len(set(numbers_in(folder))) > before, "rows have come", patience_s=60)
 

@@ -8,23 +8,32 @@ from penstock.worker.resume import SpoutProgress
 
 __all__ = ["Epochs"]
 
+_FIRST_PAUSE_S = 0.02
+"""Between markers that somebody waits for. It doubles, so that a slow topology is not flooded with them."""
+
 
 class Epochs:
     """Numbers the epochs of a run, and remembers how far its spouts have come."""
 
     def __init__(self, *, every_s: float) -> None:
         self._every_s = every_s
-        self._next_at_s: float | None = None
+        self._begun_at_s: float | None = None
+        self._pause_s = _FIRST_PAUSE_S
         self._newest = 0
         self._progress: dict[int, SpoutProgress] = {}
 
-    def due(self, now_s: float) -> int | None:
-        """The number of the epoch that begins now, if one does. The first is due a while after the first call."""
-        if self._next_at_s is None:
-            self._next_at_s = now_s + self._every_s
-        if now_s < self._next_at_s:
+    def due(self, now_s: float, *, awaited: bool = False) -> int | None:
+        """The number of the epoch that begins now, if one does. The first is due a while after the first call.
+
+        If it is `awaited`, it begins soon; and as long as that has not helped, others follow, with longer pauses.
+        """
+        if self._begun_at_s is None:
+            self._begun_at_s = now_s
+        self._pause_s = min(self._pause_s, self._every_s) if awaited else _FIRST_PAUSE_S
+        if now_s < self._begun_at_s + (self._pause_s if awaited else self._every_s):
             return None
-        self._next_at_s = now_s + self._every_s
+        self._begun_at_s = now_s
+        self._pause_s *= 2
         self._newest += 1
         return self._newest
 

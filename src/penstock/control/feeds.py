@@ -73,6 +73,11 @@ class Feeds:
         return all(feed.state is FeedState.IDLE and not feed.needs_rewind for feed in self._feeds.values())
 
     @property
+    def are_closing(self) -> bool:
+        """Whether all of a micro-batch is pushed, and not all of it done with: some sinks have to commit first."""
+        return any(feed.state is FeedState.CLOSING for feed in self._feeds.values())
+
+    @property
     def wait_for_epoch(self) -> bool:
         """Whether a micro-batch is inside and waits for an epoch, so that one should be begun."""
         return any(feed.state is FeedState.IN for feed in self._feeds.values())

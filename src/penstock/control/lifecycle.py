@@ -174,7 +174,7 @@ class Lifecycle:
         if self.rewinds is not None:
             self.rewinds.begin_epoch_if_due(now_s)
             return
-        epoch = self.epochs.due(now_s)
+        epoch = self.epochs.due(now_s, awaited=self.feeds.are_closing)
         if epoch is not None:
             for member in self._membership.members():
                 if member.stage in ("begun", "ended"):
