@@ -300,7 +300,9 @@ class Controller:
         if isinstance(question, AskMetrics):
             return MetricsAnswer(metrics=self.metrics(now_s))
         if isinstance(question, FeedQuestion):
-            return self._lifecycle.feeds.answer(question)
+            answer = self._lifecycle.feeds.answer(question)
+            self._lifecycle.begin_epoch_if_due(now_s)  # Spark may wait for it
+            return answer
         if self.phase.is_over:
             return NotNow(reason=f"run {self._plan.run!r} has {self.phase} already")
         if isinstance(question, AskDrain):
