@@ -1,4 +1,3 @@
-"""The pages on DataFrames, and an example: what a reader copies has to work."""
 """The pages on DataFrames and the example of one: what a reader copies has to work."""
 
 from __future__ import annotations
@@ -15,15 +14,13 @@ ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```py\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize(("name", "count"), [("dataframes", 3), ("streaming-frames", 1)])
-def test_the_page_runs(spark: Any, name: str, count: int) -> None:
-    page = ROOT / "docs" / f"{name}.md"
-    names: dict[str, object] = {"__name__": name.replace("-", "_"), "spark": spark}
-@pytest.mark.parametrize(("name", "count"), [("dataframes", 3), ("from-structured-streaming", 4)])
+@pytest.mark.parametrize(
+    ("name", "count"), [("dataframes", 3), ("from-structured-streaming", 4), ("streaming-frames", 1)]
+)
 def test_the_page_runs(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, count: int) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     page = ROOT / "docs" / f"{name}.md"
-    names: dict[str, object] = {"__name__": name, "spark": spark}
+    names: dict[str, object] = {"__name__": name.replace("-", "_"), "spark": spark}
     blocks = BLOCK.findall(page.read_text())
     for block in blocks:
         exec(compile(block, str(page), "exec"), names)  # asserts inside the block do the checking
