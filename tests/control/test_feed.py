@@ -40,7 +40,6 @@ class SparkFeedsARun(RuleBasedStateMachine):
         self.grants = 0
         self.epoch = 0
         self.written: dict[int, int] = {}
-        self.told = False
         self.inside: list[tuple[tuple[int, int], int]] = []
         self.done: Counter[tuple[int, int]] = Counter()
         self.saved: list[tuple[tuple[int, int], int]] = []
@@ -58,7 +57,6 @@ class SparkFeedsARun(RuleBasedStateMachine):
     def _start_query_again(self) -> None:
         self.query_run += 1
         self.written = {}
-        self.told = False
 
     @rule(partition=st.integers(0, 2), task=st.sampled_from(TASKS), dies=st.booleans())
     def a_task_of_spark_pushes(self, partition: int, task: int, dies: bool) -> None:
@@ -67,7 +65,7 @@ class SparkFeedsARun(RuleBasedStateMachine):
         verdict = self.feed.may_push(**self._asked(), partition=partition)
         if verdict.answer == "go":
             self.grants += 1
-            self.feed.granted(self.grants, partition)
+            self.feed.granted(self.grants, partition=partition, task=task)
             assert self.feed.holds(self.grants)
             self.inside.append(((self.batch, partition), task))
             if self.delivery == "at_most_once":
@@ -81,15 +79,13 @@ class SparkFeedsARun(RuleBasedStateMachine):
     @rule()
     def the_query_asks_whether_it_is_taken(self) -> None:
         grants = [grant for grant in self.written.values() if grant]
-        verdict, is_news = self.feed.may_close(**self._asked(), grants=grants)
-        self.told |= is_news
+        verdict, _ = self.feed.may_close(**self._asked(), grants=grants)
         if verdict.answer == "no":
             self._start_query_again()
         elif verdict.answer == "taken":
             self._require_kept(self.batch)
             self.batch += 1
             self.written = {}
-            self.told = False
 
     @rule()
     def the_query_is_killed(self) -> None:
@@ -110,7 +106,11 @@ class SparkFeedsARun(RuleBasedStateMachine):
             for row, _ in [one for one in self.inside if one[1] == task]:
                 self.done[row] += 1
             self.inside = [one for one in self.inside if one[1] != task]
-        self.feed.has_all(task, self.feed.batch)
+        self.feed.has_all(task, self.feed.closing)
+
+    @rule(task=st.sampled_from(TASKS))
+    def what_a_task_said_before_comes_late(self, task: int) -> None:
+        self.feed.has_all(task, self.feed.closing - 1)
 
     @rule(task=st.sampled_from(TASKS))
     def a_worker_is_lost(self, task: int) -> None:
@@ -228,10 +228,35 @@ def test_no_micro_batch_begins_while_an_epoch_is_under_way() -> None:
 def test_a_zombie_of_a_start_that_was_given_up_is_sent_away() -> None:
     feed = Feed("events", TASKS, "at_least_once", None)
     assert feed.may_push(**_asked(3), partition=0).answer == "go"
-    feed.granted(1, 0)
+    feed.granted(1, partition=0, task=TASKS[0])
 
     feed.lost({TASKS[0]})
 
     assert not feed.holds(1)
     assert feed.may_push(**_asked(3), partition=1).answer == "no"
     assert feed.may_push(**_asked(3, run="b"), partition=0).answer == "go"
+
+
+def test_a_task_that_was_given_nothing_may_be_gone() -> None:
+    feed = Feed("events", TASKS, "at_least_once", None)
+    assert feed.may_push(**_asked(3), partition=0).answer == "go"
+    feed.granted(1, partition=0, task=TASKS[0])
+
+    feed.lost({TASKS[1]})
+    assert feed.holds(1)
+
+    assert feed.may_close(**_asked(3), grants=[1])[1] == {TASKS[0]: {1}}
+    feed.lost({TASKS[1]})
+    feed.has_all(TASKS[0], feed.closing)
+    assert feed.has_taken(3)
+
+
+def test_at_most_once_nobody_goes_on_pushing_to_a_task_that_is_gone() -> None:
+    feed = Feed("events", TASKS, "at_most_once", None)
+    assert feed.may_push(**_asked(3), partition=0).answer == "go"
+    feed.granted(1, partition=0, task=TASKS[0])
+    feed.granted(2, partition=1, task=TASKS[1])
+
+    feed.lost({TASKS[0]})
+
+    assert (feed.holds(1), feed.holds(2)) == (False, True)

@@ -19,13 +19,15 @@ from penstock.connectors.lines import Lines
 from penstock.connectors.streaming_frame import StreamingFrame
 from penstock.errors import RunError, SlotsError, StartError, TopologyError
 from penstock.flow.delivery import Delivery
+from penstock.spark.feeds import require_no_speculation
 from penstock.spark.run import Run, run, start
-from penstock.topology.bolts import BatchBolt
+from penstock.topology.bolts import BatchBolt, KeyedBolt
 from penstock.topology.topology import Topology
 from penstock.topology.tuples import Tuple
 from tests.ring.patience import wait_until
 from tests.spark.arrivals import Arrivals, numbers_in, numbers_to_files
 from tests.spark.scenarios import pids
+from tests.spark.settled import settled
 
 EPOCH_S = 0.2
 
@@ -119,6 +121,24 @@ def test_exactly_once_a_run_goes_on_where_it_was_stopped(spark: Any, tmp_path: P
     assert numbers_in(tmp_path) == list(range(arrivals.count))
 
 
+def test_exactly_once_what_comes_after_the_end_is_for_the_next_run(spark: Any, tmp_path: Path) -> None:
+    arrivals = Arrivals(tmp_path / "in")
+    settings = {"spark": spark, "workers": 2, "checkpoint": tmp_path / "checkpoint", "epoch_every_s": EPOCH_S}
+    for night in range(3):
+        arrivals.more(1)
+        topo = Topology("nights")
+        frame = arrivals.frame(spark).selectExpr("n % 2 AS odd")
+        rows = topo.spout("rows", StreamingFrame(frame, checkpoint=tmp_path / "query", available_now=True))
+        others = topo.spout("others", Lines([0], fields=("odd",)))
+        counts = topo.bolt("count", Counted(), rows.by("odd"), others.by("odd"), tasks=2)
+        topo.bolt("all", Collect(), counts.shuffle())
+        summary = run(topo, **settings)
+
+        # Each night's rows are on top of those before. The other source had ended in the first.
+        each = 100 * (night + 1)
+        assert {(0, each + 1), (1, each)} <= {*summary.collected("all")}
+
+
 def test_when_somebody_stops_the_query_the_run_ends_in_good_order(spark: Any, tmp_path: Path) -> None:
     arrivals = Arrivals(tmp_path / "in")
     arrivals.more(3)
@@ -129,6 +149,18 @@ def test_when_somebody_stops_the_query_the_run_ends_in_good_order(spark: Any, tm
         wait_until(lambda: not query.status["isTriggerActive"], "the query waits for more")
         query.stop()
         assert running.wait(timeout_s=60)
+
+
+class Counted(KeyedBolt):
+    """Counts, and tells in the end."""
+
+    fields = ("odd", "count")
+
+    def process(self, key: Any, tup: Tuple) -> None:  # noqa: ARG002
+        self.state[key] = self.state.get(key, 0) + 1
+
+    def finish(self) -> Iterator[Any]:
+        yield from self.state.items()
 
 
 class Gate:
@@ -247,6 +279,11 @@ def test_two_queries_have_two_checkpoints(spark: Any, tmp_path: Path) -> None:
     topo.bolt("all", Collect(), *(stream.shuffle() for stream in streams))
     with pytest.raises(TopologyError, match="'two': checkpoint: wanted one of its own, got that of 'one'"):
         start(topo, spark=spark, workers=1)
+
+
+def test_exactly_once_speculation_is_refused() -> None:
+    with pytest.raises(StartError, match=r"wanted spark.speculation=false, got true"):
+        require_no_speculation(settled("local[2]", speculation="true"))
 
 
 def test_a_table_is_refused(spark: Any, tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ class FedTasks:
         """A micro-batch is complete."""
         for task, rows in message.rows.items():
             if task in self._inputs:
-                self._inputs[task].close_batch(message.batch, rows)
+                self._inputs[task].close_batch(message.closing, rows)
 
     def end(self, component: str) -> None:
         """Nothing more will be pushed."""
@@ -59,9 +59,9 @@ class FedTasks:
     def tell(self, assignment: int) -> None:
         """Tells the controller what has come whole, and what will not come."""
         for task, one in self._inputs.items():
-            batch = one.complete_batch()
-            if batch is not None:
-                self._send(BatchIn(assignment=assignment, component=one.component, task=task, batch=batch))
+            closing = one.complete_batch()
+            if closing is not None:
+                self._send(BatchIn(assignment=assignment, component=one.component, task=task, closing=closing))
             trouble = one.trouble()
             if trouble is not None:
                 self._send(FeedBroken(assignment=assignment, component=one.component, task=task, reason=trouble))

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection
 from enum import Enum
+from typing import NamedTuple
 
 import msgspec
 
@@ -51,6 +52,14 @@ class Verdict(msgspec.Struct, frozen=True):
 _GO, _WAIT, _TAKEN = Verdict("go"), Verdict("wait"), Verdict("taken")
 
 
+class _Granted(NamedTuple):
+    """What comes by a grant."""
+
+    partition: int
+    task: int | None
+    """None: it is gone."""
+
+
 class Feed:
     """What is decided about the micro-batches of one spout.
 
@@ -74,8 +83,10 @@ class Feed:
         self.batch = 0
         self._query = ""
         self._query_run = ""
-        self._partition_of: dict[int, int] = {}
-        """By grant. Only while OPEN."""
+        self.closing = 0
+        """Counts how often tasks were told that all is pushed: what they say of an earlier time does not count."""
+        self._grants: dict[int, _Granted] = {}
+        """By number. Only while OPEN."""
         self._missing: set[int] = set()
         """The tasks that do not have everything yet. Only while CLOSING."""
         self._epoch: int | None = None
@@ -102,7 +113,7 @@ class Feed:
             return self._another_start(query, query_run, batch, may_open=may_open)
         if self.state is not FeedState.OPEN or batch != self.batch:
             return Verdict("no", f"micro-batch {self.batch} is complete, and {batch} has rows before it is taken")
-        if partition in self._partition_of.values():
+        if any(granted.partition == partition for granted in self._grants.values()):
             return self._again(partition)
         return _GO
 
@@ -149,50 +160,64 @@ class Feed:
         self.give_up()
         return Verdict("no", f"partition {partition} of micro-batch {self.batch} comes again; the query starts again")
 
-    def granted(self, grant: int, partition: int) -> None:
-        """After a `go`: rows will come by this number."""
-        self._partition_of[grant] = partition
+    def has_taken(self, batch: int) -> bool:
+        """Whether the run is in charge of it."""
+        return self.mark is not None and batch <= self.mark.batch
+
+    def granted(self, grant: int, *, partition: int, task: int) -> None:
+        """After a `go`: rows of this partition will come to this task, by this number."""
+        self._grants[grant] = _Granted(partition, task)
 
     def holds(self, grant: int) -> bool:
         """Whether rows by this number are still wanted."""
-        return self.state is FeedState.OPEN and grant in self._partition_of
+        return self.state is FeedState.OPEN and grant in self._grants and self._grants[grant].task is not None
 
     def may_close(
         self, *, query: str, query_run: str, batch: int, grants: Collection[int], may_open: bool
-    ) -> tuple[Verdict, bool]:
-        """All rows are pushed. Returns the verdict, and whether the tasks are to be told now."""
+    ) -> tuple[Verdict, dict[int, set[int]]]:
+        """All rows are pushed, by these grants. Returns the verdict, and which tasks are to be told now of which."""
         verdict = self._known(query, query_run, batch)
         if verdict is not None:
-            return verdict, False
+            return verdict, {}
         if self.state is FeedState.IDLE:  # it had no rows at all
             if not may_open or self.needs_rewind:
-                return _WAIT, False
+                return _WAIT, {}
             self._open(query, query_run, batch)
         if self.state is not FeedState.OPEN:
-            return _WAIT, False
-        if query_run != self._query_run or batch != self.batch or not set(grants) <= self._partition_of.keys():
-            return Verdict("no", f"micro-batch {batch} was given up; the query starts again"), False
+            return _WAIT, {}
+        if query_run != self._query_run or batch != self.batch or not set(grants) <= self._grants.keys():
+            return Verdict("no", f"micro-batch {batch} was given up; the query starts again"), {}
+        told: dict[int, set[int]] = {}
+        for grant in grants:
+            task = self._grants[grant].task
+            if task is not None:
+                told.setdefault(task, set()).add(grant)
         self.state = FeedState.CLOSING
-        self._missing = {*self.tasks}
-        return _WAIT, True
+        self.closing += 1
+        self._missing = {*told}
+        self._look_whether_in()
+        return _WAIT, told
 
     # ---- what happens
 
-    def has_all(self, task: int, batch: int) -> None:
-        """A task has everything of it."""
-        if self.state is FeedState.CLOSING and batch == self.batch:
+    def has_all(self, task: int, closing: int) -> None:
+        """A task has everything that it was told of at that closing."""
+        if self.state is FeedState.CLOSING and closing == self.closing:
             self._missing.discard(task)
             self._look_whether_in()
 
     def lost(self, tasks: Collection[int]) -> None:
         """Tasks are gone with whatever had been pushed to them, or some of that did not arrive."""
         if self._delivery == "at_most_once":
+            for grant, one in self._grants.items():
+                if one.task in tasks:
+                    self._grants[grant] = _Granted(one.partition, None)
             self._missing -= {*tasks}
             if self.state is FeedState.CLOSING:
                 self._look_whether_in()
             return
-        missing = self.tasks if self.state is FeedState.OPEN else self._missing
-        if missing.intersection(tasks):
+        concerned = self._missing if self.state is FeedState.CLOSING else {one.task for one in self._grants.values()}
+        if concerned.intersection(tasks):
             self.give_up()
 
     def give_up(self) -> None:
@@ -251,6 +276,6 @@ class Feed:
 
     def _leave(self) -> None:
         self.state = FeedState.IDLE
-        self._partition_of = {}
+        self._grants = {}
         self._missing = set()
         self._epoch = None

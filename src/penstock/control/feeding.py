@@ -125,7 +125,8 @@ class CloseBatch(Message, frozen=True, kw_only=True):
     """A micro-batch is complete: these tasks of yours have, or will have, so many rows by each of these grants."""
 
     component: str
-    batch: int
+    closing: int
+    """Counts these messages: the same micro-batch may have been pushed before, and given up."""
     rows: dict[int, dict[int, int]]
     """By task: by grant."""
 
@@ -142,7 +143,7 @@ class BatchIn(Message, frozen=True, kw_only=True):
     assignment: int
     component: str
     task: int
-    batch: int
+    closing: int
 
 
 class FeedBroken(Message, frozen=True, kw_only=True):

@@ -60,7 +60,6 @@ class Feeds:
         }
         self._places: dict[int, FeedPlace] = {}
         self._grants = 0
-        self._grant_of_task: dict[int, int] = {}
 
     @property
     def are_in_the_middle(self) -> bool:
@@ -98,7 +97,8 @@ class Feeds:
         if phase is Phase.STOPPING or phase.is_over:
             # The query ends, too, and had better do so here than be interrupted at something else: nobody takes rows
             # any more, and the micro-batch is not taken. Its next start brings it again.
-            return NotNow(reason=f"the run is {phase}") if isinstance(question, AskTaken) else Taken()
+            is_refused = isinstance(question, AskTaken) and not feed.has_taken(question.batch)
+            return NotNow(reason=f"the run is {phase}") if is_refused else Taken()
         if isinstance(question, AskHolds):
             return Wait() if feed.holds(question.grant) else NotNow(reason="what was pushed is not wanted any more")
         if phase in (Phase.STARTING, Phase.DEPLOYING):
@@ -127,8 +127,7 @@ class Feeds:
         if verdict.answer != "go":
             return _answer(verdict)
         self._grants += 1
-        feed.granted(self._grants, asked.partition)
-        self._grant_of_task[self._grants] = place.task
+        feed.granted(self._grants, partition=asked.partition, task=place.task)
         return Grant(
             grant=self._grants,
             task=place.task,
@@ -151,7 +150,7 @@ class Feeds:
 
     def _closed(self, feed: Feed, asked: AskTaken) -> Answer:
         before = feed.state
-        verdict, is_news = feed.may_close(
+        verdict, told = feed.may_close(
             query=asked.query,
             query_run=asked.query_run,
             batch=asked.batch,
@@ -159,21 +158,18 @@ class Feeds:
             may_open=self._may_open,
         )
         self._tell_if_given_up(feed, before)
-        if is_news:
-            self._close(feed, asked)
+        if told:
+            rows = {part.grant: part.rows for part in asked.parts}
+            self._close(feed, {task: {grant: rows[grant] for grant in grants} for task, grants in told.items()})
         return _answer(verdict)
 
-    def _close(self, feed: Feed, asked: AskTaken) -> None:
-        rows: dict[int, dict[int, int]] = {task: {} for task in feed.tasks}
-        for part in asked.parts:
-            rows[self._grant_of_task[part.grant]][part.grant] = part.rows
-        self._grant_of_task.clear()
+    def _close(self, feed: Feed, rows: dict[int, dict[int, int]]) -> None:
         for member in self._membership.members():
-            mine = {task: rows[task] for task in self._tasks_on(member, feed)}
+            mine = {task: rows[task] for task in self._tasks_on(member, feed) if task in rows}
             if mine:
-                self._lifecycle.send(member, CloseBatch(component=feed.component, batch=feed.batch, rows=mine))
+                self._lifecycle.send(member, CloseBatch(component=feed.component, closing=feed.closing, rows=mine))
         # One that is just being restarted has lost what it was given.
-        self._lost(feed, {task for task in feed.tasks if task not in self._places})
+        self._lost(feed, {task for task in rows if task not in self._places})
 
     # ---- what happens
 
@@ -188,7 +184,7 @@ class Feeds:
         """A task has all of a micro-batch."""
         feed = self._feeds.get(message.component)
         if feed is not None and message.assignment == self._lifecycle.assignment_number:
-            feed.has_all(message.task, message.batch)
+            feed.has_all(message.task, message.closing)
 
     def broken(self, message: FeedBroken) -> None:
         """A task misses something."""

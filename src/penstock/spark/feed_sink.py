@@ -69,9 +69,8 @@ class FeedSink(DataSourceStreamArrowWriter):  # type: ignore[misc]
         context = TaskContext.get()
         assert context is not None, "Spark writes in tasks"
         part = PushedPart(
-            query=context.getLocalProperty("sql.streaming.queryId") or "",
-            # A query's jobs are in a group of this name.
-            query_run=context.getLocalProperty("spark.jobGroup.id") or "",
+            query=_property(context, "sql.streaming.queryId"),
+            query_run=_property(context, "spark.jobGroup.id"),  # a query's jobs are in a group of this name
             grant=0,
             rows=0,
         )
@@ -93,7 +92,7 @@ class FeedSink(DataSourceStreamArrowWriter):  # type: ignore[misc]
                         component=self._ticket.component,
                         query=part.query,
                         query_run=part.query_run,
-                        batch=int(context.getLocalProperty("streaming.sql.batchId") or 0),
+                        batch=int(_property(context, "streaming.sql.batchId")),
                         partition=context.partitionId(),
                         node=node_identity(),
                     )
@@ -123,6 +122,14 @@ class FeedSink(DataSourceStreamArrowWriter):  # type: ignore[misc]
 
     def abort(self, messages: Sequence[PushedPart | None], batchId: int) -> None:
         """Nothing to do: the query's next start tells the run that this one is over."""
+
+
+def _property(context: TaskContext, name: str) -> str:
+    found: str | None = context.getLocalProperty(name)
+    if not found:
+        message = f"StreamingFrame: wanted a task of a streaming query, with property {name}, got one without"
+        raise RunError(message)
+    return found
 
 
 class _Line:
@@ -188,6 +195,9 @@ class _Way:
             while not self._way.try_send(self._route, payload):
                 if time.monotonic() >= look_at_s:
                     self._line.require_held(self._grant)
+                    if self._way.peer_is_dead():
+                        message = f"{self._place} is dead; the query starts again"
+                        raise RunError(message)
                     look_at_s = time.monotonic() + _LOOK_AFTER_S
                 time.sleep(_FULL_WAIT_S)
         except RingError as error:

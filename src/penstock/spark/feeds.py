@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 from penstock.connectors.streaming_frame import StreamingFrame
 from penstock.errors import StartError, TopologyError
+from penstock.spark.session_settings import SessionSettings
 from penstock.spark.streams import spools_of
 from penstock.topology.topology import Topology
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["feeds_of", "queries_beside", "require_own_checkpoints", "session_of_feeds"]
+__all__ = ["feeds_of", "queries_beside", "require_no_speculation", "require_own_checkpoints", "session_of_feeds"]
 
 
 def feeds_of(topology: Topology) -> dict[str, StreamingFrame]:
@@ -28,6 +29,16 @@ def require_own_checkpoints(topology: Topology) -> None:
         if other != name:
             message = f"StreamingFrame {name!r}: checkpoint: wanted one of its own, got that of {other!r}"
             raise TopologyError(message)
+
+
+def require_no_speculation(spark: SparkSession) -> None:
+    """StartError if Spark may push the same rows twice at a time, because it finds those who push too slow."""
+    if SessionSettings(spark).flag("spark.speculation"):
+        message = (
+            "exactly once, no StreamingFrame can feed a run while Spark starts second copies of slow tasks, which push "
+            "the same rows: wanted spark.speculation=false, got true"
+        )
+        raise StartError(message)
 
 
 def queries_beside(topology: Topology) -> int:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from penstock.checkpoint.compatibility import differences
 from penstock.checkpoint.manifest import Manifest
+from penstock.checkpoint.reopening import reopened
 from penstock.checkpoint.shape import SavedShape, saved_shape
 from penstock.checkpoint.store import CheckpointStore
 from penstock.errors import CheckpointError, TopologyError
 from penstock.flow.delivery import Delivery
+from penstock.plan.edges import edges_of
+from penstock.plan.shape import shape_of
 from penstock.topology.spouts import Spout
 
 if TYPE_CHECKING:
@@ -62,8 +66,10 @@ def require_replayable(topology: Topology) -> None:
         raise TopologyError(message)
 
 
-def claimed_checkpoint(topology: Topology, url: str | os.PathLike[str], *, run: str) -> Checkpoint:
-    """Takes a checkpoint for a run, and finds out what the run goes on from.
+def claimed_checkpoint(
+    topology: Topology, url: str | os.PathLike[str], *, run: str, feeds: Collection[str] = ()
+) -> Checkpoint:
+    """Takes a checkpoint for a run, and finds out what the run goes on from. `feeds` are the spouts that Spark feeds.
 
     Raises:
         CheckpointError: it cannot be used, another run has it, or this topology cannot go on from it.
@@ -74,6 +80,7 @@ def claimed_checkpoint(topology: Topology, url: str | os.PathLike[str], *, run: 
     try:
         shape, latest = saved_shape(topology), store.latest()
         if latest is not None:
+            latest = reopened(latest, feeds=feeds, edges=edges_of(shape_of(topology)))
             _require_resumable(latest, shape, url)
             log.info("going on from epoch %d of %s", latest.epoch, url)
     except BaseException:

@@ -19,7 +19,13 @@ from penstock.plan.schedulers.registry import scheduler as scheduler_named
 from penstock.plan.shape import shape_of
 from penstock.plan.tasks import tasks_of
 from penstock.spark.doctor import refuse_or_warn
-from penstock.spark.feeds import feeds_of, queries_beside, require_own_checkpoints, session_of_feeds
+from penstock.spark.feeds import (
+    feeds_of,
+    queries_beside,
+    require_no_speculation,
+    require_own_checkpoints,
+    session_of_feeds,
+)
 from penstock.spark.guarantee import claimed_checkpoint, delivery_of, require_replayable
 from penstock.spark.handle import Run
 from penstock.spark.session import borrowed_session, spare_slots
@@ -146,6 +152,8 @@ def start(
         session = resources.enter_context(borrowed_session(session_of_feeds(topology, spark), workers=workers))
         if spools_of(topology) or plan.feeds:
             ensure_registered(session)
+        if plan.feeds and promised == "exactly_once":
+            require_no_speculation(session)
         slots = count_slots(session)
         if by_default:
             spare = max(queries, spare_slots(session))
@@ -154,7 +162,7 @@ def start(
         refuse_or_warn(examine_settings(session, workers=workers, settings=asked.worker))
         granted = workers_to_ask_for(slots, workers=workers, min_workers=min_workers, queries=queries)
         resources.enter_context(held_slots(session, run=plan.run, count=granted + queries))
-        saved = None if checkpoint is None else claimed_checkpoint(topology, checkpoint, run=plan.run)
+        saved = None if checkpoint is None else claimed_checkpoint(topology, checkpoint, run=plan.run, feeds=plan.feeds)
         if saved is not None:
             plan = msgspec.structs.replace(
                 plan, checkpoint_url=saved.store.url, shape=saved.shape, start=saved.start, claim=saved.claim

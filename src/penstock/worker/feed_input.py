@@ -93,9 +93,9 @@ class FeedInput:
         self._moved_at_ns = time.monotonic_ns()
         return opened.batch
 
-    def close_batch(self, batch: int, rows: Mapping[int, int]) -> None:
+    def close_batch(self, closing: int, rows: Mapping[int, int]) -> None:
         """A micro-batch is complete: so many rows have come, or will, by each of these grants."""
-        self._closing = batch, rows
+        self._closing = closing, rows
         self._moved_at_ns = time.monotonic_ns()
 
     def end(self) -> None:
@@ -103,15 +103,17 @@ class FeedInput:
         self._over = True
 
     def complete_batch(self) -> int | None:
-        """The micro-batch that has come whole, and whose rows are done with as far as is known; None if it has not."""
+        """The closing whose rows have all come, and are done with as far as is known; None if they have not."""
         if self._closing is None:
             return None
-        batch, wanted = self._closing
+        closing, wanted = self._closing
         if self._running.pending or any(self._rows[grant] < rows for grant, rows in wanted.items()):
             return None
         self._closing = None
-        self._rows.clear()
-        return batch
+        # Not of those that are greater: if this one was given up, somebody may be pushing again already.
+        newest = max(wanted, default=0)
+        self._rows = Counter({grant: rows for grant, rows in self._rows.items() if grant > newest})
+        return closing
 
     def trouble(self) -> str | None:
         """Why some of what was pushed will not come; None if all is well. Told once."""
