@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 from typing import Any
 
 from hypothesis import given, settings
@@ -13,7 +14,7 @@ from penstock.topology.emit import Emit
 from penstock.topology.spouts import Spout
 from penstock.topology.streams import Component
 from penstock.topology.topology import Topology
-from tests.topology.complaints import Numbers, Same, complaints, numbers
+from tests.topology.complaints import Numbers, Same, complaints, numbers, topology_with_numbers
 
 
 class Directed(Bolt):
@@ -85,3 +86,13 @@ def test_the_check_never_breaks(data: st.DataObject) -> None:
     assert topo.describe()
     assert topo.describe("mermaid")
     assert repr(topo)
+
+
+def test_a_file_that_was_changed_since_it_was_imported(tmp_path: Path) -> None:
+    file = tmp_path / "changed.py"
+    names: dict[str, Any] = {}
+    exec(compile("def same(tup):\n    return (tup.n,)\n", str(file), "exec"), names)
+    file.write_text("what is not (closed\n" * 9)
+    topo, stream = topology_with_numbers()
+    topo.bolt("same", names["same"], stream.shuffle(), fields=("n",))
+    topo.check()

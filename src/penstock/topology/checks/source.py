@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
+import tokenize
 import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -134,7 +135,7 @@ def source_of(function: Callable[..., Any]) -> Source | None:
     try:
         lines, first_line = inspect.getsourcelines(function)
         tree = ast.parse(textwrap.dedent("".join(lines)))
-    except (OSError, TypeError, SyntaxError, ValueError):
+    except (OSError, TypeError, SyntaxError, ValueError, tokenize.TokenError):
         return None
     node = _lambda(tree) if function.__name__ == "<lambda>" else _definition(tree)
     # The file may have been changed since it was imported: it must at least be the same name and parameters.
