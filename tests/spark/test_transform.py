@@ -278,6 +278,15 @@ def test_who_asks_for_no_number_gets_what_there_is_room_for(spark: Any) -> None:
     assert counted(out.collect()) == words_of(10)
 
 
+def test_who_asks_for_no_number_is_refused_where_there_is_no_room(spark: Any) -> None:
+    """Spark would wait for a slot without a word, as long as the other run holds them."""
+    with (
+        held_slots(spark, run="another", count=6),
+        pytest.raises(SlotsError, match=r"workers=1 need 1 free slot.*, and there are 0: .* run another holds 6"),
+    ):
+        transform(transforms.word_count(), {"lines": lines(spark, 10)}, output="count", schema=WORD_COUNT)
+
+
 def test_a_session_without_barrier_stages_is_refused(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = type(spark.conf).get
     monkeypatch.setattr(

@@ -183,7 +183,7 @@ def _workers(session: SparkSession, topology: Topology, part: Topology, workers:
     if workers is None:
         # A spout that is fed has a task for each worker, so what it was declared with says how many are of use.
         tasks = sum(topology.components[name].tasks for name in part.components)
-        return workers_by_default(slots, tasks=tasks, spare=spare_slots(session), unknown=_WORKERS_IF_UNKNOWN)
+        workers = workers_by_default(slots, tasks=tasks, spare=spare_slots(session), unknown=_WORKERS_IF_UNKNOWN)
     if workers < 1:
         message = f"workers must be at least 1, got {workers}"
         raise ValueError(message)
