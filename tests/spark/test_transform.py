@@ -317,6 +317,13 @@ def test_what_does_not_fit_together_is_refused_at_once(spark: Any, arguments: di
         transform(transforms.word_count(), inputs, workers=1, **given)
 
 
+def test_a_streaming_frame_is_refused_at_once(spark: Any) -> None:
+    endless = spark.readStream.format("rate").load().selectExpr("cast(value AS string) AS line")
+
+    with pytest.raises(TopologyError, match=r"inputs\['lines'\]: wanted a table, got a streaming .*ps\.StreamingFrame"):
+        transform(transforms.word_count(), {"lines": endless}, output="count", schema=WORD_COUNT, workers=1)
+
+
 def test_a_place_for_a_frame_is_no_source_for_a_run() -> None:
     with pytest.raises(TopologyError, match=r"FromFrame: wanted a DataFrame, as in ps\.transform"):
         run(transforms.word_count(), workers=1)

@@ -123,7 +123,7 @@ def _fed(topology: Topology, inputs: Mapping[str, DataFrame], output: str) -> To
             there = [spec.name for spec in part.components.values() if spec.kind == "spout"]
             message = f"inputs: wanted spouts that {output!r} depends on ({_listed(there)}), got {name!r}"
             raise TopologyError(message)
-        _require_columns(part.components[name], frame)
+        _require_table(part.components[name], frame)
     if not inputs:
         message = f"inputs: wanted a DataFrame for at least one spout that {output!r} depends on, got none"
         raise TopologyError(message)
@@ -141,7 +141,10 @@ def _replaced(spec: ComponentSpec, inputs: Mapping[str, DataFrame]) -> Component
     return msgspec.structs.replace(spec, logic=FrameSpout(spec.name), streams=streams)
 
 
-def _require_columns(spec: ComponentSpec, frame: DataFrame) -> None:
+def _require_table(spec: ComponentSpec, frame: DataFrame) -> None:
+    if frame.isStreaming:
+        message = f"inputs[{spec.name!r}]: wanted a table, got a streaming DataFrame; ps.StreamingFrame takes streams"
+        raise TopologyError(message)
     fields = spec.streams[DEFAULT_STREAM]
     missing = [field for field in fields if frame.columns.count(field) != 1]
     if missing:
