@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
 from penstock.connectors.column_types import Column, column_of_array, column_of_values
 
 NOON = dt.datetime(2024, 7, 1, 12, 0, tzinfo=ZoneInfo("Europe/Berlin"))
+LARGEST_FLOAT = 2.0**128 - 2.0**104
 POINT = pa.struct([pa.field("x", pa.int32()), pa.field("y", pa.int32(), nullable=False)])
 LISTED = pa.list_(pa.field("element", pa.int64(), nullable=False))
 
@@ -45,6 +48,9 @@ def place(row: int) -> str:
         (pa.map_(pa.string(), LISTED), [{"a": [1]}, {}, None]),
         (POINT, [{"x": 1, "y": 2}, {"y": 2, "x": None}, None]),
         (pa.null(), [None]),
+        (pa.float32(), [math.inf, -math.inf, LARGEST_FLOAT, None]),
+        (pa.list_(pa.float32()), [[math.inf, LARGEST_FLOAT]]),
+        (pa.timestamp("us"), [pd.Timestamp(1000)]),
     ],
 )
 def test_what_fits_comes_out_equal(kind: Any, values: list[Any]) -> None:
@@ -80,6 +86,13 @@ def test_what_fits_comes_out_equal(kind: Any, values: list[Any]) -> None:
         (POINT, (1, 2), "column 'it' takes dicts with the keys x, y"),
         (POINT, {"y": 1, "z": 2}, "column 'it' has no field 'z'"),
         (POINT, {"x": 1}, "column 'it.y' may not be null"),
+        (pa.float32(), 1e300, "column 'it' takes numbers that 32 bits can hold"),
+        (pa.float32(), -LARGEST_FLOAT - 2.0**103, "column 'it' takes numbers that 32 bits can hold"),
+        (pa.float32(), np.float64(1e39), "column 'it' takes numbers that 32 bits can hold"),
+        (pa.list_(pa.float32()), [0.5, 1e300], "column 'it.element' takes numbers that 32 bits can hold"),
+        (pa.timestamp("us"), pd.Timestamp(1001), "column 'it' takes whole microseconds"),
+        (pa.timestamp("us", "UTC"), pd.Timestamp(1001, tz="UTC"), "column 'it' takes whole microseconds"),
+        (pa.duration("us"), pd.Timedelta(1001), "column 'it' takes whole microseconds"),
     ],
 )
 def test_what_does_not_fit_is_named(kind: Any, value: Any, complaint: str) -> None:
@@ -102,6 +115,7 @@ def test_null_where_there_may_be_none() -> None:
         (pa.array([1, None], pa.int16()), pa.int64()),
         (pa.array([1, 2], pa.uint8()), pa.int32()),
         (pa.array([1, 2]), pa.float64()),
+        (pa.array([math.inf, LARGEST_FLOAT, None]), pa.float32()),
         (pa.array([1, 2]), pa.decimal128(22, 2)),
         (pa.array(["a", None], pa.large_string()), pa.string()),
         (pa.array(["a", "a"]).dictionary_encode(), pa.string()),
@@ -127,6 +141,9 @@ def test_a_column_of_the_declared_type_is_not_touched() -> None:
     ("given", "kind", "complaint"),
     [
         (pa.array([1, 1 << 40]), pa.int32(), "row 1: column 'it': "),
+        (pa.array([math.inf, 1e300]), pa.float32(), "row 1: column 'it' takes numbers that 32 bits can hold: wanted"),
+        (pa.array([[0.5], [1e300]]), pa.list_(pa.float32()), "row 1: column 'it.element' takes numbers that 32 bits"),
+        (pa.array([1001], pa.timestamp("ns")), pa.timestamp("us"), "row 0: column 'it': "),
         (pa.array(["1"]), pa.int64(), "row 0: column 'it': wanted what was declared, got a column of string"),
         (pa.array([1]), pa.string(), "row 0: column 'it': wanted what was declared, got a column of int64"),
         (pa.array([1.5]), pa.int64(), "row 0: column 'it': wanted what was declared, got a column of double"),

@@ -1,13 +1,15 @@
 """Values to columns of declared types. What does not fit is an error that names row, column, wanted and got.
 
-Arrow is generous: it takes bytes for text, drops the keys of a dict that a struct has no field for, and reads a time
-without a zone as if it were UTC. A table that is silently wrong is worse than an error, so that is looked for first.
+Arrow is generous: it takes bytes for text, drops nanoseconds and the keys of a dict that a struct has no field for,
+reads a time without a zone as if it were UTC, and makes infinity of a number that 32 bits cannot hold. A table that is
+silently wrong is worse than an error, so that is looked for. Only rounding to the precision of a float is expected.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import decimal
+import math
 import numbers
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -43,11 +45,9 @@ def column_of_values(values: Sequence[Any], column: Column, place: Place) -> pa.
     kinds.discard(type(None))
     closely = not kinds <= _PLAIN.get(column.type.id, frozenset())
     if closely or (not column.nullable and None in values):
-        for row, value in enumerate(values):
-            for problem in _problems(value, column.type, column.name, nullable=column.nullable):
-                raise _misfit(place(row), problem, column, value)
+        _look_closely(values, column, place)
     try:
-        return pa.array(values, column.type)
+        made = pa.array(values, column.type)
     except _ARROW_ERRORS:
         for row, value in enumerate(values):
             try:
@@ -55,6 +55,15 @@ def column_of_values(values: Sequence[Any], column: Column, place: Place) -> pa.
             except _ARROW_ERRORS as error:
                 raise _misfit(place(row), f"column {column.name!r}: {error}", column, value) from None
         raise
+    if not closely and _has_infinity(made):
+        _look_closely(values, column, place)
+    return made
+
+
+def _look_closely(values: Sequence[Any], column: Column, place: Place) -> None:
+    for row, value in enumerate(values):
+        for problem in _problems(value, column.type, column.name, nullable=column.nullable):
+            raise _misfit(place(row), problem, column, value)
 
 
 def column_of_array(array: pa.Array, column: Column, place: Place) -> pa.Array:
@@ -72,7 +81,7 @@ def column_of_array(array: pa.Array, column: Column, place: Place) -> pa.Array:
         message = f"{place(0)}: column {column.name!r}: wanted {column.declared}, got a column of {array.type}"
         raise ValueError(message)
     try:
-        return array.cast(column.type)
+        made = array.cast(column.type)
     except _ARROW_ERRORS:
         for row in range(len(array)):
             try:
@@ -80,6 +89,9 @@ def column_of_array(array: pa.Array, column: Column, place: Place) -> pa.Array:
             except _ARROW_ERRORS as error:
                 raise _misfit(place(row), f"column {column.name!r}: {error}", column, array[row].as_py()) from None
         raise
+    if _has_infinity(made):
+        _look_closely(array.to_pylist(), column, place)
+    return made
 
 
 # Arrow's errors have no common root but for Exception.
@@ -94,11 +106,15 @@ def _misfit(place: str, problem: str, column: Column, value: Any) -> ValueError:
 
 _INTEGERS = tuple(kind().id for kind in (pa.int8, pa.int16, pa.int32, pa.int64))
 _FLOATS = tuple(kind().id for kind in (pa.float32, pa.float64))
+_FLOAT = pa.float32().id
 _TEXTS = (pa.string().id, pa.large_string().id)
 _BINARIES = (pa.binary().id, pa.large_binary().id)
 _DECIMAL = pa.decimal128(1).id
 _TIMESTAMP = pa.timestamp("us").id
 _NULL = pa.null().id
+
+# Halfway between the largest number that 32 bits hold and the next they would: from here on it is rounded to infinity.
+_TOO_LARGE_FOR_FLOAT = 2.0**128 - 2.0**103
 
 # By the id of the Arrow type: values that Arrow takes as they are, or refuses by itself.
 _PLAIN: dict[int, frozenset[type]] = {
@@ -172,6 +188,21 @@ def _plain_problems(value: Any, kind: pa.DataType, where: str) -> Iterator[str]:
     elif isinstance(value, dt.datetime) and (value.tzinfo is None) != (kind.tz is None):
         takes = "times without a zone" if kind.tz is None else "times with a zone (tzinfo)"
         yield f"column {where!r} takes {takes}"
+    elif kind.id == _FLOAT and _becomes_infinite(value):
+        yield f"column {where!r} takes numbers that 32 bits can hold"
+    # As pandas has them, whose times are datetimes and whose durations are timedeltas.
+    elif getattr(value, "nanosecond", 0) or getattr(value, "nanoseconds", 0):
+        yield f"column {where!r} takes whole microseconds"
+
+
+def _becomes_infinite(value: Any) -> bool:
+    """Whether a number that is finite is no longer so in 32 bits."""
+    return bool(_TOO_LARGE_FOR_FLOAT <= abs(value) < math.inf)
+
+
+def _has_infinity(made: pa.Array) -> bool:
+    """Whether numbers may have become infinite: in 32 bits, for which they were not meant."""
+    return made.type.id == _FLOAT and bool(pc.any(pc.is_inf(made)).as_py())
 
 
 _CAST_WITHIN = (
