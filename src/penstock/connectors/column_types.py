@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -133,7 +134,7 @@ _WANTED: dict[int, tuple[type, ...]] = {
     **dict.fromkeys(_FLOATS, (float, int, numbers.Real)),
     **dict.fromkeys(_TEXTS, (str,)),
     **dict.fromkeys(_BINARIES, (bytes, bytearray)),
-    pa.bool_().id: (bool,),
+    pa.bool_().id: (bool, np.bool_),
     pa.date32().id: (dt.date,),
     pa.time64("ns").id: (dt.time,),
     pa.duration("us").id: (dt.timedelta,),
@@ -182,9 +183,12 @@ def _plain_problems(value: Any, kind: pa.DataType, where: str) -> Iterator[str]:
     if wanted is None:  # Arrow knows better, as with null
         return
     # True is an int to Python, and a date and time is a date.
-    is_other = isinstance(value, bool) != (bool in wanted) or (isinstance(value, dt.datetime) and kind.id != _TIMESTAMP)
+    is_other = (isinstance(value, bool) and bool not in wanted) or (
+        isinstance(value, dt.datetime) and kind.id != _TIMESTAMP
+    )
     if not isinstance(value, wanted) or is_other:
-        yield f"column {where!r} takes {' or '.join(one.__name__ for one in wanted if one.__module__ != 'numbers')}"
+        named = [one.__name__ for one in wanted if one.__module__ not in ("numbers", "numpy")]
+        yield f"column {where!r} takes {' or '.join(named)}"
     elif isinstance(value, dt.datetime) and (value.tzinfo is None) != (kind.tz is None):
         takes = "times without a zone" if kind.tz is None else "times with a zone (tzinfo)"
         yield f"column {where!r} takes {takes}"
