@@ -298,6 +298,17 @@ def test_a_session_without_barrier_stages_is_refused(spark: Any, monkeypatch: py
         count_words(spark, 1)
 
 
+@pytest.mark.parametrize("guard", ["enabled", "enableFullRetryOnMismatch"])
+def test_a_session_that_does_not_see_other_output_is_refused(spark: Any, guard: str) -> None:
+    setting = f"spark.sql.shuffle.orderIndependentChecksum.{guard}"
+    spark.conf.set(setting, "false")
+    try:
+        with pytest.raises(StartError, match=f"wanted {setting}=true, as it is by default, got false"):
+            count_words(spark, 1)
+    finally:
+        spark.conf.unset(setting)
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [

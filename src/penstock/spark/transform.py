@@ -39,6 +39,13 @@ __all__ = ["transform"]
 _PARTITION = "_penstock_partition"
 _WORKERS_IF_UNKNOWN = 2
 
+# If an executor is lost with output that was read in part, the stage runs anew, and may share its rows out otherwise.
+# By these Spark sees that, and starts the readers anew or fails. Without them, rows could be missing or there twice.
+_GUARDS = (
+    "spark.sql.shuffle.orderIndependentChecksum.enabled",
+    "spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch",
+)
+
 
 def transform(
     topology: Topology,
@@ -68,7 +75,7 @@ def transform(
     Raises:
         TopologyError: the topology cannot run, or its spouts do not fit the DataFrames, or its output the schema.
         SlotsError: Spark has fewer slots than workers are asked for.
-        StartError: the session cannot run barrier stages.
+        StartError: the session cannot run barrier stages, or has a guard switched off that they need.
     """
     part = _fed(topology, inputs, output)
     session = _session_of(inputs)
@@ -76,6 +83,7 @@ def transform(
     columns = _columns(declared, output, part)
     count = _workers(session, topology, part, workers)
     _require_barriers(session)
+    _require_guards(session)
 
     def for_each_worker(spec: ComponentSpec) -> ComponentSpec:
         return msgspec.structs.replace(spec, tasks=count) if spec.name in inputs else spec
@@ -200,6 +208,17 @@ def _require_barriers(session: SparkSession) -> None:
             "spark.dynamicAllocation.enabled=false, got true"
         )
         raise StartError(message)
+
+
+def _require_guards(session: SparkSession) -> None:
+    settings = SessionSettings(session)
+    for guard in _GUARDS:
+        if not settings.flag(guard, default=True):
+            message = (
+                f"a transform could give a wrong answer when an executor is lost: wanted {guard}=true, as it is by "
+                f"default, got false"
+            )
+            raise StartError(message)
 
 
 def _sinks(output: str, columns: list[Column], workers: int) -> Iterator[ComponentSpec]:
