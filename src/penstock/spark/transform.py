@@ -63,7 +63,7 @@ def transform(
     in a spout or bolt is not counted and passed over, as in a run, but fails the stage.
 
     Args:
-        topology: what to run. It is checked whole, here and now.
+        topology: what to run. What `output` depends on is checked here and now; the rest is not looked at.
         inputs: a DataFrame for each of these spouts. Its columns of the names of the spout's fields are taken. Worker
             `n` reads the DataFrame's partition `n`, and every `workers`-th after it.
         output: the component whose own stream becomes the result.
