@@ -329,7 +329,7 @@ def test_a_spool_of_other_rows_is_refused(tmp_path: Path) -> None:
     other = SparkStream(tmp_path, schema="word string")
     with pytest.raises(RunError, match=r"of sink 't\.other', got one .* of sink 't\.c': give another path"):
         other.open(msgspec.structs.replace(context(), component="other"))
-    (tmp_path / "spool.json").write_text('{"schema": "word string", "sink": "t.c", "format": 9}')
+    (tmp_path / "spool.json").write_text('{"schema": "word string", "sink": "t.c", "spool": "/a", "format": 9}')
     with pytest.raises(RunError, match="wanted format 1, got 9, of another version of Penstock"):
         Spool(str(tmp_path)).about()
     (tmp_path / "taken-00000001.json").write_text("{")

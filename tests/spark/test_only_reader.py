@@ -107,15 +107,15 @@ def test_a_query_is_refused_wherever_it_begins(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(only_reader, "_PATIENCE_S", PATIENCE_S)
     open_sink(tmp_path).close()
     first, second = (PenstockSource({"path": str(tmp_path)}).streamReader(StructType([])) for _ in range(2))
-    first.initialOffset()
+    kept = first.initialOffset()
 
     def begin() -> None:
         if begins == "anew":
             second.initialOffset()
         elif begins == "from its checkpoint":
-            second.latestOffset({}, ReadAllAvailable())
+            second.latestOffset(kept, ReadAllAvailable())
         else:
-            second.partitions({}, {})
+            second.partitions(kept, kept)
 
     with pytest.raises(RunError, match="wanted to be its only reader"):
         begin()

@@ -1,6 +1,6 @@
 """The spool: rows of one stream on their way from a topology to Spark, as files in a folder.
 
-    spool.json                      the schema of the rows, and the sink that they are of; written once
+    spool.json                      the schema of the rows, whose they are, and which spool this is; written once
     owner-KIND-ID                   whose they are: see `spool_owner`
     reader-ID.json                  the query that reads: see `spark.only_reader`
     taken-NUMBER.json               the offset that a query has committed: what is behind it is not needed any more; the
@@ -52,6 +52,8 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     """Of the rows, as Spark writes it: ``word string, count long``."""
     sink: str
     """The only one that may write: ``topology.component``. Tasks of two would pass for successors of each other."""
+    spool: str
+    """Tells it from others, by where it was made first, so that it stays the same when somebody has emptied it."""
     format: int = FORMAT
 
 
@@ -97,10 +99,11 @@ class Spool:
             RunError: it holds rows of another schema, or of another sink.
         """
         self.folder.create()
-        wanted, about = About(schema=schema, sink=sink), self.about()
+        about = self.about()
         if about is None:
-            self.folder.put_once(_ABOUT, msgspec.json.encode(wanted))
-        elif about != wanted:
+            # The same for all tasks of the sink, whichever of them comes first.
+            self.folder.put_once(_ABOUT, msgspec.json.encode(About(schema=schema, sink=sink, spool=self.shown)))
+        elif (about.schema, about.sink) != (schema, sink):
             message = (
                 f"spool {self.shown}: wanted one for rows {schema!r} of sink {sink!r}, got one with rows "
                 f"{about.schema!r} of sink {about.sink!r}: give another path"

@@ -28,6 +28,7 @@ from penstock.errors import RunError
 from penstock.spark.feed_sink import FeedSink
 from penstock.spark.feed_ticket import FEED_OPTION, FeedTicket
 from penstock.spark.only_reader import OnlyReader
+from penstock.spark.query_offsets import QueryOffsets, about_spool
 from penstock.spark.streams import most_per_trigger, spool_url
 
 if TYPE_CHECKING:
@@ -64,13 +65,7 @@ class PenstockSource(DataSource):  # type: ignore[misc]
 
     def schema(self) -> str:
         """The schema that the sink was given."""
-        spool = Spool(self._url)
-        about = spool.about()
-        if about is None:
-            shown = spool.shown
-            message = f'format "penstock": wanted the spool of a SparkStream in {shown}, got no {shown}/spool.json'
-            raise RunError(message)
-        return about.schema
+        return about_spool(Spool(self._url)).schema
 
     def reader(self, schema: StructType) -> _Reader:
         """For ``spark.read``."""
@@ -141,16 +136,17 @@ class _StreamReader(_Rows, DataSourceStreamReader, SupportsTriggerAvailableNow):
         super().__init__(url, schema)
         self._most_files, self._most_bytes = most_files, most_bytes
         self._only = OnlyReader(url)
+        self._offsets = QueryOffsets(url)
 
     _last: tuple[Listing, Listing] | None = None
     """What is to be read with ``trigger(availableNow=True)``."""
     _taken: Offset | None = None
     """What was committed last, since this was made."""
 
-    def initialOffset(self) -> Offset:
+    def initialOffset(self) -> dict[str, Any]:
         """Where a new query begins: behind what former ones have taken."""
         self._only.take()
-        return Spool(self._url).taken()
+        return self._offsets.kept(Spool(self._url).taken())
 
     def getDefaultReadLimit(self) -> ReadLimit:
         """What the options say. Spark may ask for more than that: for all, with ``trigger(once=True)``."""
@@ -158,15 +154,19 @@ class _StreamReader(_Rows, DataSourceStreamReader, SupportsTriggerAvailableNow):
             return ReadMaxFiles(self._most_files)
         return ReadAllAvailable() if self._most_bytes is None else ReadMaxBytes(self._most_bytes)
 
-    def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """Behind all that is visible, or as much of it as a micro-batch may have."""
+        begin = self._offsets.offset(start)
         self._only.take()
+        return self._offsets.kept(self._latest(begin, limit))
+
+    def _latest(self, start: Offset, limit: ReadLimit) -> Offset:
         spool = Spool(self._url)
         newest = spool.newest_offset(start) if self._last is None else spool.advanced(start, *self._last)
         if newest == start != self._taken:
             # Spark commits a batch only when it begins the next one, and asks here only when it has written down that
             # the last one is done. If nothing new came, then perhaps because a full spool waits for this very commit.
-            self.commit(start)
+            self._take(start)
         if newest == start or isinstance(limit, ReadAllAvailable):
             return newest
         return spool.shortened(
@@ -182,13 +182,17 @@ class _StreamReader(_Rows, DataSourceStreamReader, SupportsTriggerAvailableNow):
         before = spool.visible()
         self._last = before, spool.visible()
 
-    def partitions(self, start: Offset, end: Offset) -> Sequence[_Files]:
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[_Files]:
         """Files of about 32 MiB together."""
+        begin, past = self._offsets.offset(start), self._offsets.offset(end)
         self._only.take()  # a query that goes on with a batch that was planned begins here
-        return self._partitions(start, end)
+        return self._partitions(begin, past)
 
-    def commit(self, end: Offset) -> None:
+    def commit(self, end: dict[str, Any]) -> None:
         """The query has done with everything behind `end`: it is deleted."""
+        self._take(self._offsets.offset(end))
+
+    def _take(self, end: Offset) -> None:
         Spool(self._url).take(end)
         self._taken = end
 
