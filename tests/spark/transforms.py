@@ -15,24 +15,7 @@ from penstock.connectors.from_frame import FromFrame
 from penstock.topology.bolts import BatchBolt, Bolt, KeyedBolt
 from penstock.topology.topology import Topology
 from penstock.topology.tuples import Tuple
-
-
-class Split(Bolt):
-    fields = ("word",)
-
-    def process(self, tup: Tuple) -> Iterator[tuple[str]]:
-        for word in tup.line.split():
-            yield (word,)
-
-
-class Count(KeyedBolt):
-    fields = ("word", "count")
-
-    def process(self, key: Any, tup: Tuple) -> None:  # noqa: ARG002
-        self.state[key] = self.state.get(key, 0) + 1
-
-    def finish(self) -> Iterator[tuple[Any, int]]:
-        yield from self.state.items()
+from tests.spark.topologies import Count, Split
 
 
 def word_count(tasks: int = 2) -> Topology:
