@@ -115,6 +115,20 @@ def test_after_a_loss_everything_goes_on_from_the_last_epoch_on_who_is_left() ->
     assert stage.phase() is Phase.RUNNING
 
 
+def test_who_comes_back_during_a_commit_is_given_tasks_first() -> None:
+    stage = stage_of(workers=2)
+    first, second = stage.runs()
+    stage.passes(1.5, first, second)
+    save_all(stage, first, 1)
+    stage.says(first, PeerGone(worker=1, generation=1))  # nobody knows yet what everything is set back to
+    again = stage.comes(1, attempt=1)
+
+    said = stage.happens(EpochCommitted(epoch=1))
+
+    assert kinds(said, again) == ["Deploy"]
+    assert kinds(said, first) == ["Committed", "Deploy"]
+
+
 def test_what_was_saved_before_a_rewind_is_of_no_use_after_it() -> None:
     stage = stage_of(workers=2)
     first, second = stage.runs()

@@ -135,6 +135,19 @@ def test_groupings_that_decide_by_row_send_rows(values: list[tuple[Any, ...]]) -
     assert Counter(row for part in spread for row in part) == Counter(values)
 
 
+@pytest.mark.parametrize("grouping", [PartialKey(("n",)), Custom(lambda row, tasks: row[0] % tasks)])
+def test_groupings_that_decide_by_row_keep_types(grouping: Any) -> None:
+    pairs = pa.array([[("a", 1)], [], None, [("b", None)]], pa.map_(pa.string(), pa.int64()))
+    batch = pa.RecordBatch.from_arrays([pa.array([0, 1, 2, 3]), pairs], names=["n", "pairs"])
+    board = Board(grouping, tasks=2, fields=("n", "pairs"))
+    board.outputs.emit(batch)
+    board.flush()
+
+    arrived = [arrival.batch for receiver in board.receivers for arrival in receiver.arrivals]
+    assert {part.schema for part in arrived} == {batch.schema}
+    assert sorted(row["n"] for part in arrived for row in part.to_pylist()) == [0, 1, 2, 3]
+
+
 @pytest.mark.parametrize("columns", [{"m": [1]}, {"n": [1], "m": [1]}, {}], ids=repr)
 def test_a_batch_with_other_columns_is_refused(columns: dict[str, list[int]]) -> None:
     board = Board(ToOne(), fields=("n",))

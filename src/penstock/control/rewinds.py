@@ -136,7 +136,8 @@ class Rewinds:
             self.suspicions.committed()
             self._lifecycle.feeds.epoch_committed(epoch)
             for member in self._assigned():
-                self._lifecycle.send(member, Committed(epoch=epoch))
+                if member.stage in ("begun", "ended"):  # not one that has just come back, and has no tasks yet
+                    self._lifecycle.send(member, Committed(epoch=epoch))
             if self._is_wished:
                 self._is_needed = True
 

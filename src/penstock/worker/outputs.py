@@ -12,9 +12,9 @@ from penstock.topology.groupings import Custom, Direct, Grouping, PartialKey
 from penstock.topology.tuples import Tuple
 from penstock.worker.arrival import Marker
 from penstock.worker.batch_routing import split_batch
-from penstock.worker.batches import rows_of
 from penstock.worker.lanes import Lane, Refusal
 from penstock.worker.routing import Values, compile_grouping, fan_out, one_by_one
+from penstock.worker.row_choice import RowChoice
 
 __all__ = ["Outputs", "Subscriber"]
 
@@ -30,12 +30,13 @@ class Subscriber:
         self.grouping = grouping
         self.lanes = lanes
         self.routing = compile_grouping(grouping, lanes, fields)
+        by_row = isinstance(grouping, PartialKey | Custom | Direct)  # which decide by row, or refuse
+        self._row_choice = RowChoice(grouping, lanes, fields) if by_row else None
 
     def put_batch(self, batch: pa.RecordBatch) -> None:
         """Puts the rows of a record batch where they belong, as record batches where that is possible."""
-        if isinstance(self.grouping, PartialKey | Custom | Direct):  # which decide by row, or refuse
-            for row in rows_of(batch):
-                self.routing.put(row)
+        if self._row_choice is not None:
+            self._row_choice.put_batch(batch)
             return
         for lane, part in split_batch(self.grouping, self.lanes, batch):
             lane.put_batch(part)
