@@ -54,6 +54,7 @@ def test_streams_are_read(connect: RemoteDriver, tmp_path: Path) -> None:
     assert connect(scenarios.streamed, folder=tmp_path, count=1000) == (list(range(1000)), 1000)
 
 
+@pytest.mark.box
 def test_a_streaming_frame_feeds_a_topology(connect: RemoteDriver, tmp_path: Path) -> None:
     found, count = connect(feed_driver.fed, folder=tmp_path, workers=2, kills=False)
     assert found == list(range(count))

@@ -22,7 +22,7 @@ def test_rows_come_from_other_nodes_and_a_worker_may_die(cluster: RemoteDriver, 
     assert found == list(range(count))
 
 
-@pytest.mark.cluster
+@pytest.mark.box
 def test_a_driver_that_is_killed_goes_on_where_it_was(tmp_path: Path) -> None:
     arrivals = Arrivals(tmp_path / "in")
     command = [sys.executable, "-m", "tests.spark.feed_driver", str(tmp_path)]

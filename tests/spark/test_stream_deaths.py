@@ -52,6 +52,7 @@ class Mortal(SparkStream):
         os.kill(os.getpid(), signal.SIGKILL)
 
 
+@pytest.mark.box
 def test_a_sink_that_is_killed_while_it_publishes(spark: Any, tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
     topo = Topology("mortal")
@@ -77,6 +78,7 @@ class OnlyIfThere:
             yield batch
 
 
+@pytest.mark.box
 def test_a_query_that_dies_between_planning_a_batch_and_committing_it(spark: Any, tmp_path: Path) -> None:
     register(spark)
     sink = open_sink(tmp_path / "spool")

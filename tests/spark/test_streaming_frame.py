@@ -83,7 +83,7 @@ def _is_cancelled(spark: Any, query: Any) -> bool:
     return not query.isActive
 
 
-@pytest.mark.parametrize("delivery", ["at_least_once", "exactly_once"])
+@pytest.mark.parametrize("delivery", [pytest.param("at_least_once", marks=pytest.mark.box), "exactly_once"])
 def test_workers_and_queries_may_die(spark: Any, tmp_path: Path, delivery: Delivery) -> None:
     arrivals = Arrivals(tmp_path / "in")
     topo = numbers_to_files(spark, tmp_path, arrivals)
@@ -327,6 +327,7 @@ def test_a_query_that_fails_each_time_fails_the_run(spark: Any, tmp_path: Path, 
         run(topo, spark=spark, workers=1)
 
 
+@pytest.mark.box
 def test_a_checkpoint_of_another_query_is_refused(spark: Any, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr("penstock.spark.feed_query.MOST_FAILURES", 1)
     arrivals = Arrivals(tmp_path / "in")

@@ -22,6 +22,7 @@ from penstock.connectors.spark_stream import SparkStream
 from penstock.connectors.spool import Spool
 from penstock.errors import RunError
 from penstock.spark.run import Run, run, start
+from penstock.spark.stream_source import PenstockSource
 from penstock.spark.streams import register
 from penstock.topology.topology import Topology
 from tests.connectors.spooling import emit, open_sink
@@ -234,8 +235,10 @@ def test_wrong_options_are_named(spark: Any, tmp_path: Path) -> None:
                 rf"wanted the spool of a SparkStream in {tmp_path}, got no {tmp_path}/spool.json",
             ),
         ):
-            with pytest.raises(AnalysisException, match=complaint):
-                spark.readStream.format("penstock").options(**options).load()
+            with pytest.raises(RunError, match=complaint):
+                PenstockSource(options).schema()
+        with pytest.raises(AnalysisException, match="wanted the options run and stream, or path, got none"):
+            spark.readStream.format("penstock").load()
         wrong = spark.readStream.format("penstock").schema("other string").load(str(tmp_path / "spool"))
         with pytest.raises(Exception, match="wanted rows of other: string"):
             copying(wrong, tmp_path).processAllAvailable()
@@ -253,7 +256,7 @@ def test_the_example_has_every_count_in_its_table(
     assert "5,000 rows in the table" in said
 
 
-@pytest.mark.cluster
+@pytest.mark.box
 def test_a_query_whose_driver_is_killed_goes_on_where_it_was(spark: Any, tmp_path: Path) -> None:
     begun_s = time.monotonic()
     topo = numbers(tmp_path, NumbersUntilTold(tmp_path / "end"))

@@ -90,13 +90,11 @@ def test_everything_that_looks_at_some_rows_works_behind_it(
     assert "|the|  100|" in capsys.readouterr().out.replace("| the", "|the")
     assert len(out.take(2)) == 2
     assert len(out.limit(3).collect()) == 3
-    assert out.first() is not None
     assert out.count() == 9
     assert counted(list(out.toLocalIterator())) == words_of(100)
     out.write.parquet(str(tmp_path / "table"))
     assert counted(spark.read.parquet(str(tmp_path / "table")).collect()) == words_of(100)
     assert out.orderBy("word").coalesce(1).first().word == "0"
-    assert counted(out.repartition(2).collect()) == words_of(100)
 
 
 def test_frames_can_stand_before_and_behind_it(spark: Any) -> None:
