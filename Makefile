@@ -62,7 +62,7 @@ cluster: $(VENV)/.installed $(VENV)/.java $(VENV)/.networks ## the tests that ne
 	$(BIN)/python -m pytest -m cluster $(ARGS)
 
 .PHONY: box
-box: $(VENV)/.installed $(VENV)/.java $(VENV)/.networks ## the longer tests of the cluster in a box: how it begins and ends, and several at once
+box: $(VENV)/.installed $(VENV)/.java $(VENV)/.networks ## the longer tests: streams whose drivers and sinks are killed, and how a cluster in a box begins and ends
 	$(BIN)/python -m pytest -m box $(ARGS)
 
 .PHONY: chaos
