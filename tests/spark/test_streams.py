@@ -236,7 +236,7 @@ def test_wrong_options_are_named(spark: Any, tmp_path: Path) -> None:
             ),
         ):
             with pytest.raises(RunError, match=complaint):
-                PenstockSource(options).schema()
+                PenstockSource({name.lower(): value for name, value in options.items()}).schema()  # as Spark does
         with pytest.raises(AnalysisException, match="wanted the options run and stream, or path, got none"):
             spark.readStream.format("penstock").load()
         wrong = spark.readStream.format("penstock").schema("other string").load(str(tmp_path / "spool"))
