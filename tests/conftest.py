@@ -18,7 +18,7 @@ from hypothesis import settings
 settings.register_profile("penstock", deadline=None, print_blob=True)
 settings.load_profile("penstock")
 
-pytest_plugins = ["tests.ring.nursery_fixtures"]
+pytest_plugins = ["tests.ring.nursery_fixtures", "tests.small_disk"]
 
 # How long a thread or child that was told to end may take until it counts as leaked.
 LEAK_PATIENCE_S = 10.0

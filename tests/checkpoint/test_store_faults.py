@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -132,18 +129,6 @@ def test_a_spoiled_probe_is_found_out() -> None:
     for fail_at in range(6):
         with pytest.raises(CheckpointError, match="planted"):
             CheckpointStore(faulty(in_memory(), Faults(fail_at=fail_at))).probe()
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A real filesystem of one megabyte."""
-    folder = tmp_path / "small"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "penstock-test", str(folder)]
-    if os.geteuid() != 0 or subprocess.run(mount, check=False, capture_output=True).returncode != 0:
-        pytest.skip("may not mount a small tmpfs")
-    yield folder
-    subprocess.run(["umount", str(folder)], check=True)
 
 
 def test_a_full_disk_stops_epochs_and_spoils_none(small_disk: Path) -> None:

@@ -19,13 +19,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["MOST_SHOWN", "Column", "Place", "column_of_array", "column_of_values"]
+__all__ = ["Column", "Place", "column_of_array", "column_of_values", "shown"]
 
 Place = Callable[[int], str]
 """Tells which row it is, for people, from its number among those at hand."""
 
-MOST_SHOWN = 200
-"""How many characters of a value or of a row an error shows."""
+_MOST_SHOWN = 200
+
+
+def shown(value: Any) -> str:
+    """A value, or a row, as an error shows it: not more than a line or two of it."""
+    text = repr(value)
+    return text if len(text) <= _MOST_SHOWN else text[:_MOST_SHOWN] + "…"
 
 
 class Column(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,9 +105,7 @@ _ARROW_ERRORS = (pa.ArrowException, ValueError, TypeError, OverflowError)
 
 
 def _misfit(place: str, problem: str, column: Column, value: Any) -> ValueError:
-    shown = repr(value)
-    shown = shown if len(shown) <= MOST_SHOWN else shown[:MOST_SHOWN] + "…"
-    return ValueError(f"{place}: {problem}: wanted {column.declared}, got the {type(value).__name__} {shown}")
+    return ValueError(f"{place}: {problem}: wanted {column.declared}, got the {type(value).__name__} {shown(value)}")
 
 
 _INTEGERS = tuple(kind().id for kind in (pa.int8, pa.int16, pa.int32, pa.int64))

@@ -13,7 +13,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import os
 import re
@@ -26,6 +25,7 @@ import pyarrow.parquet as pq
 
 from penstock.connectors.folder import HIDDEN, Folder, absolute, without_secrets
 from penstock.connectors.row_batches import record_batch
+from penstock.connectors.unshown_files import UnshownFiles
 from penstock.errors import RunError
 from penstock.topology.context import TaskContext
 from penstock.topology.transactional import TransactionalSink
@@ -90,10 +90,8 @@ class ParquetSink(TransactionalSink):
         self._fields: tuple[str, ...] | None = None if self.schema is None else tuple(self.schema.names)
         self._columns = self.schema
         self._rows: list[tuple[Any, ...]] = []
-        self._stream: Any = None
-        self._writer: pq.ParquetWriter | None = None
         self._rows_in_file = 0
-        self._files: list[str] = []  # written since the last token; the last one may be open
+        self._files = UnshownFiles(self._folder, owner=f"sink {self._sink!r}", opened=pq.ParquetWriter)
 
     def process(self, tup: Tuple) -> None:
         """Keeps it for the next group of rows."""
@@ -110,8 +108,7 @@ class ParquetSink(TransactionalSink):
     def prepare(self) -> list[str] | None:
         """Completes the file that it is writing. The token is the names of the files since the last one."""
         self._end_file()
-        files, self._files = self._files, []
-        return files or None
+        return self._files.take() or None
 
     def commit(self, token: Sequence[str]) -> None:
         """Gives the files the names under which readers see them."""
@@ -158,13 +155,10 @@ class ParquetSink(TransactionalSink):
     def _write_group(self) -> None:
         rows, self._rows = self._rows, []
         assert self._fields is not None
-        table = self._table(rows, self._fields)
-        with self._ending_the_run():
-            if self._writer is None:
-                self._files.append(self._next_name())
-                self._stream = self._folder.open_output(HIDDEN + self._files[-1])
-                self._writer = pq.ParquetWriter(self._stream, table.schema)
-            self._writer.write_table(table)
+        batch = self._batch(rows, self._fields)
+        if not self._files.is_open:
+            self._files.begin(self._next_name(), batch.schema)
+        self._files.write(batch)
         self._rows_in_file += len(rows)
 
     def _next_name(self) -> str:
@@ -172,11 +166,11 @@ class ParquetSink(TransactionalSink):
         writer = f"{self._index:05d}-{self._checkpoint}{self._attempt:016x}-{self._process}"
         return f"part-{self._sink}-{writer}-{self._number:05d}.parquet"
 
-    def _table(self, rows: list[tuple[Any, ...]], fields: tuple[str, ...]) -> pa.Table:
+    def _batch(self, rows: list[tuple[Any, ...]], fields: tuple[str, ...]) -> pa.RecordBatch:
         try:
             if self._columns is None:
                 self._columns = _guessed(rows, fields)
-            return pa.Table.from_batches([record_batch(rows, self._columns)])
+            return record_batch(rows, self._columns)
         except ValueError as error:
             hint = "" if self.schema else "; the types were guessed from the first rows, give it a schema"
             message = f"sink {self._sink!r}: {error}{hint}"
@@ -185,39 +179,14 @@ class ParquetSink(TransactionalSink):
     def _end_file(self) -> None:
         if self._rows:
             self._write_group()
-        if self._writer is None:
-            return
-        with self._ending_the_run():
-            self._writer.close()
-            self._stream.close()
-            self._folder.flush(HIDDEN + self._files[-1])
-            self._folder.flush()
-        self._writer = None
+        self._files.end()
         self._rows_in_file = 0
-
-    @contextlib.contextmanager
-    def _ending_the_run(self) -> Iterator[None]:
-        """Rows of many tuples are written at once. An error that failed only the last of them would lose the others."""
-        try:
-            yield
-        except OSError as error:
-            message = f"sink {self._sink!r}: cannot write {self._folder.place(HIDDEN + self._files[-1])}: {error}"
-            with contextlib.suppress(OSError):
-                self._discard()  # or else it might still be committed, when the run ends
-            raise RunError(message) from error
 
     def _discard(self) -> None:
         """As if nothing had come since the last token."""
-        writer, self._writer = self._writer, None
-        if writer is not None:
-            # A full disk, or that it is closed already, is no reason not to forget what is on it, nor to keep it open.
-            for open_one in (writer, self._stream):
-                with contextlib.suppress(OSError, pa.ArrowException):
-                    open_one.close()
         self._rows = []
         self._rows_in_file = 0
-        while self._files:
-            self._folder.delete(HIDDEN + self._files.pop())
+        self._files.discard()
 
     def __repr__(self) -> str:
         return f"ParquetSink({without_secrets(self.path)!r})"

@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.connectors.column_types import MOST_SHOWN, Column, column_of_values
+from penstock.connectors.column_types import Column, column_of_values, shown
 
 __all__ = ["record_batch"]
 
@@ -28,8 +28,7 @@ def record_batch(rows: Sequence[Sequence[Any]], schema: pa.Schema) -> pa.RecordB
     """
 
     def place(row: int) -> str:
-        shown = repr(tuple(rows[row]))
-        return f"row {shown if len(shown) <= MOST_SHOWN else shown[:MOST_SHOWN] + '…'}"
+        return f"row {shown(tuple(rows[row]))}"
 
     columns = [
         column_of_values(values, _column(field), place)

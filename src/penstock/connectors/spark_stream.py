@@ -12,7 +12,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import os
 import time
@@ -22,10 +21,11 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.connectors.ddl import arrow_schema
-from penstock.connectors.folder import HIDDEN, Folder, absolute, without_secrets
+from penstock.connectors.folder import Folder, absolute, without_secrets
 from penstock.connectors.row_batches import record_batch
 from penstock.connectors.spool import Spool, name_of
 from penstock.connectors.spool_owner import SpoolOwner
+from penstock.connectors.unshown_files import UnshownFiles
 from penstock.errors import RunError
 from penstock.topology.context import TaskContext
 from penstock.topology.transactional import TransactionalSink
@@ -112,9 +112,7 @@ class SparkStream(TransactionalSink):
         self._owner = SpoolOwner(self.path, run=context.run, checkpoint=context.checkpoint, sink=self._sink)
         self._owner.take()
         self._rows: list[tuple[Any, ...]] = []
-        self._stream: Any = None
-        self._file: pa.ipc.RecordBatchFileWriter | None = None
-        self._files: list[str] = []  # written since the last token; the last one may be open
+        self._files = UnshownFiles(self._spool.folder, owner=self._sink, opened=pa.ipc.new_file)
         self._shown: str | None = None  # the last file that was shown
         self._resting_ns = (0, 0)
         self._begin()
@@ -127,7 +125,7 @@ class SparkStream(TransactionalSink):
         self._rows.append(tuple(tup))
         if len(self._rows) >= _ROWS_PER_BATCH:
             self._write_batch()
-            if not self.by_epochs and self._stream.tell() >= _FILE_BYTES:
+            if not self.by_epochs and self._files.open_bytes >= _FILE_BYTES:
                 self._commit_by_itself()
 
     def tick(self) -> None:
@@ -154,7 +152,7 @@ class SparkStream(TransactionalSink):
         """Completes the file that it is writing, and waits for room. The token is the names of the files."""
         began_ns = self._context.now_ns()
         self._end_file()
-        files, self._files = self._files, []
+        files = self._files.take()
         if not files:
             return None
         self._owner.require()
@@ -197,36 +195,15 @@ class SparkStream(TransactionalSink):
         except ValueError as error:
             message = f"{self._sink}: {error}"
             raise RunError(message) from error
-        with self._ending_the_run():
-            if self._file is None:
-                self._files.append(name_of((self._writer, self._number)))
-                self._number += 1
-                self._stream = self._spool.folder.open_output(HIDDEN + self._files[-1])
-                self._file = pa.ipc.new_file(self._stream, self._columns)
-            self._file.write_batch(batch)
+        if not self._files.is_open:
+            self._files.begin(name_of((self._writer, self._number)), self._columns)
+            self._number += 1
+        self._files.write(batch)
 
     def _end_file(self) -> None:
         if self._rows:
             self._write_batch()
-        if self._file is None:
-            return
-        with self._ending_the_run():
-            self._file.close()
-            self._stream.close()
-            self._spool.folder.flush(HIDDEN + self._files[-1])
-            self._spool.folder.flush()
-        self._file = None
-
-    @contextlib.contextmanager
-    def _ending_the_run(self) -> Iterator[None]:
-        """Rows of many tuples are written at once. An error that failed only the last of them would lose the others."""
-        try:
-            yield
-        except OSError as error:
-            message = f"{self._sink}: cannot write {self._spool.folder.place(HIDDEN + self._files[-1])}: {error}"
-            with contextlib.suppress(OSError):
-                self._discard()  # or else it might still be committed, when the run ends
-            raise RunError(message) from error
+        self._files.end()
 
     def _await_room(self) -> None:
         """Waits while the spool is too large and somebody could make it smaller."""
@@ -248,15 +225,8 @@ class SparkStream(TransactionalSink):
 
     def _discard(self) -> None:
         """As if nothing had come since the last token."""
-        file, self._file = self._file, None
-        if file is not None:
-            # A full disk, or that it is closed already, is no reason not to forget what is on it.
-            for open_one in (file, self._stream):
-                with contextlib.suppress(OSError, pa.ArrowException):
-                    open_one.close()
         self._rows = []
-        while self._files:
-            self._spool.folder.delete(HIDDEN + self._files.pop())
+        self._files.discard()
 
     def __repr__(self) -> str:
         return f"SparkStream({without_secrets(self.path)!r}, schema={self.schema!r})"

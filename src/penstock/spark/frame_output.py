@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.connectors.column_types import MOST_SHOWN, Column, column_of_array, column_of_values
+from penstock.connectors.column_types import Column, column_of_array, column_of_values, shown
 from penstock.topology.arrow_sink import ArrowSink
 from penstock.topology.bolts import Bolt
 from penstock.topology.tuples import Tuple
@@ -71,8 +71,7 @@ class FrameOutput(ArrowSink):
         self._ready.append(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
 
     def _place(self, values_of: Callable[[int], Iterable[Any]], row: int) -> str:
-        shown = repr(tuple(values_of(row)))
-        return f"output {self._output!r}, row {shown if len(shown) <= MOST_SHOWN else shown[:MOST_SHOWN] + '…'}"
+        return f"output {self._output!r}, row {shown(tuple(values_of(row)))}"
 
 
 class Farewell(Bolt):

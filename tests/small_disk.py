@@ -1,4 +1,4 @@
-"""What tests of several sinks need."""
+"""A disk that is soon full, for tests of whoever writes."""
 
 from __future__ import annotations
 
