@@ -6,11 +6,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
+from tests.ring.patience import wait_until
 from tests.spark import feed_driver
 from tests.spark.arrivals import Arrivals, numbers_in
 from tests.spark.remote_driver import RemoteDriver
@@ -28,9 +28,8 @@ def test_a_driver_that_is_killed_goes_on_where_it_was(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.spark.feed_driver", str(tmp_path)]
     arrivals.more(20)
     with subprocess.Popen(command, start_new_session=True) as driver:
-        while not numbers_in(tmp_path):  # its session may take half a minute to start
-            assert driver.poll() is None
-            time.sleep(0.05)
+        wait_until(lambda: driver.poll() is not None or numbers_in(tmp_path), "rows have come", patience_s=120)
+        assert driver.poll() is None
         os.killpg(driver.pid, signal.SIGKILL)  # with its JVM
     left = arrivals.count - len(numbers_in(tmp_path))
     subprocess.run([*command, "end"], check=True, timeout=300)

@@ -61,8 +61,12 @@ def test_a_spool_that_was_emptied_is_still_the_same(tmp_path: Path) -> None:
     fill(tmp_path / "spool", "second")
 
     reader = reader_of(tmp_path / "spool")
-    reader.latestOffset(kept, ReadAllAvailable())
+    newest = reader.latestOffset(kept, ReadAllAvailable())
+    read = [name for part in reader.partitions(kept, newest) for name in part.names]
     reader.stop()
+
+    assert read == [file.name for file in (tmp_path / "spool").glob("rows-*")]
+    assert len(read) == 1
 
 
 def test_a_spool_that_was_moved_is_still_the_same(tmp_path: Path) -> None:

@@ -267,9 +267,14 @@ def test_a_query_whose_driver_is_killed_goes_on_where_it_was(spark: Any, tmp_pat
         for worker in (0, 1):
             before = len(copied(spark, tmp_path))
             with subprocess.Popen(command, start_new_session=True) as driver:
-                while len(copied(spark, tmp_path)) <= before:  # its session may take half a minute to start
-                    assert driver.poll() is None
-                    time.sleep(0.2)
+                wait_until(
+                    lambda driver=driver, before=before: (  # type: ignore[misc]
+                        driver.poll() is not None or len(copied(spark, tmp_path)) > before
+                    ),
+                    "its query has copied something",
+                    patience_s=120,
+                )
+                assert driver.poll() is None
                 kill_a_worker(running, worker)
                 assert driver.poll() is None
                 os.killpg(driver.pid, signal.SIGKILL)  # with its JVM

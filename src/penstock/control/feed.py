@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection
 from enum import Enum
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -43,8 +43,7 @@ class FeedState(Enum):
 class Verdict(msgspec.Struct, frozen=True):
     """What comes of a question."""
 
-    answer: str
-    """``go``, ``wait``, ``taken`` or ``no``."""
+    answer: Literal["go", "wait", "taken", "no"]
     reason: str = ""
     """Why not."""
 
@@ -92,6 +91,8 @@ class Feed:
         self._epoch: int | None = None
         """The epoch that it will be in. Only while IN."""
         self._given_up: deque[str] = deque(maxlen=_MOST_GIVEN_UP)
+        self.untold: list[int] = []
+        """Micro-batches that were given up, for somebody to tell people of."""
 
     @property
     def is_in_the_middle(self) -> bool:
@@ -225,6 +226,7 @@ class Feed:
         if self.state is not FeedState.IDLE:
             self.needs_rewind = self._delivery == "exactly_once"
             self._given_up.append(self._query_run)
+            self.untold.append(self.batch)
             self._leave()
 
     def stopped(self) -> None:

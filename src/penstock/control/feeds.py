@@ -115,7 +115,6 @@ class Feeds:
         place = self._place_for(feed, asked.node)
         if place is None:
             return Wait()  # its workers are just being restarted
-        before = feed.state
         verdict = feed.may_push(
             query=asked.query,
             query_run=asked.query_run,
@@ -123,7 +122,6 @@ class Feeds:
             partition=asked.partition,
             may_open=self._may_open,
         )
-        self._tell_if_given_up(feed, before)
         if verdict.answer != "go":
             return _answer(verdict)
         self._grants += 1
@@ -149,7 +147,6 @@ class Feeds:
         return None if seat is None or seat.member is None else seat.member.about.node
 
     def _closed(self, feed: Feed, asked: AskTaken) -> Answer:
-        before = feed.state
         verdict, told = feed.may_close(
             query=asked.query,
             query_run=asked.query_run,
@@ -157,7 +154,6 @@ class Feeds:
             grants=[part.grant for part in asked.parts],
             may_open=self._may_open,
         )
-        self._tell_if_given_up(feed, before)
         if told:
             rows = {part.grant: part.rows for part in asked.parts}
             self._close(feed, {task: {grant: rows[grant] for grant in grants} for task, grants in told.items()})
@@ -169,7 +165,7 @@ class Feeds:
             if mine:
                 self._lifecycle.send(member, CloseBatch(component=feed.component, closing=feed.closing, rows=mine))
         # One that is just being restarted has lost what it was given.
-        self._lost(feed, {task for task in rows if task not in self._places})
+        feed.lost({task for task in rows if task not in self._places})
 
     # ---- what happens
 
@@ -191,7 +187,7 @@ class Feeds:
         feed = self._feeds.get(message.component)
         if feed is not None and message.assignment == self._lifecycle.assignment_number:
             self._notices.add(f"{message.component!r} (task {message.task}): {message.reason}")
-            self._lost(feed, {message.task})
+            feed.lost({message.task})
 
     def member_lost(self, member: Member) -> None:
         """A worker is gone, with what was pushed to its tasks."""
@@ -199,18 +195,23 @@ class Feeds:
             tasks = self._tasks_on(member, feed)
             for task in tasks:
                 self._places.pop(task, None)
-            self._lost(feed, tasks)
+            feed.lost(tasks)
 
     def over(self, component: str) -> None:
         """The query has ended. By itself it does between two micro-batches; if it was stopped, perhaps within one."""
         feed = self._feeds[component]
         feed.is_over = True
-        before = feed.state
         feed.stopped()
-        self._tell_if_given_up(feed, before)
         for member in self._membership.members():
             if member.stage in ("ready", "begun") and self._tasks_on(member, feed):
                 self._lifecycle.send(member, EndFeed(component=component))
+
+    def tell(self) -> None:
+        """Notes what was given up since the last time."""
+        for feed in self._feeds.values():
+            for batch in feed.untold:
+                self._notices.add(f"micro-batch {batch} of {feed.component!r} is given up, and comes again")
+            feed.untold.clear()
 
     # ---- epochs
 
@@ -218,9 +219,7 @@ class Feeds:
         """Everything begins anew from the last epoch, with other rings."""
         self._places.clear()
         for feed in self._feeds.values():
-            before = feed.state
             feed.was_set_back()
-            self._tell_if_given_up(feed, before)
 
     def epoch_begun(self, epoch: int) -> dict[str, FeedMark]:
         """An epoch ends with what is inside now. Returns what it has of each feed."""
@@ -238,16 +237,6 @@ class Feeds:
             feed.epoch_committed(epoch)
 
     # ---- means
-
-    def _lost(self, feed: Feed, tasks: Collection[int]) -> None:
-        before = feed.state
-        feed.lost(tasks)
-        self._tell_if_given_up(feed, before)
-
-    def _tell_if_given_up(self, feed: Feed, before: FeedState) -> None:
-        is_taken = feed.mark is not None and feed.mark.batch == feed.batch
-        if before is not FeedState.IDLE and feed.state is FeedState.IDLE and not is_taken:
-            self._notices.add(f"micro-batch {feed.batch} of {feed.component!r} is given up, and comes again")
 
     def _tasks_on(self, member: Member, feed: Feed) -> frozenset[int]:
         assignment: Assignment | None = self._lifecycle.assignment

@@ -204,6 +204,7 @@ class Lifecycle:
 
     def advance(self, now_s: float) -> None:
         """Goes on to the next phase as often as what is so allows."""
+        self.feeds.tell()
         before = None
         while before is not self.phase:
             before = self.phase

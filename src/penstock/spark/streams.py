@@ -27,7 +27,8 @@ _KNOWN = ("path", "run", "stream", *(name.lower() for name in _LIMITS))  # optio
 def register(spark: SparkSession) -> None:
     """Teaches a session the format ``penstock``, so that it can read streams.
 
-    `ps.start` and `ps.run` do that by themselves for the session that they use, if the topology has a `SparkStream`.
+    `ps.start` and `ps.run` do that by themselves for the session that they use, if the topology has a `SparkStream` or
+    a `StreamingFrame`.
     """
     from penstock.spark.stream_source import PenstockSource  # it needs PySpark when it is imported
 

@@ -233,7 +233,8 @@ class TrackedSpoutTask(SpoutTask):
 def _values_of(output: Any) -> Iterable[Any]:
     if isinstance(output, pa.RecordBatch):  # of one row: see _failed
         (output,) = rows_of(output)
-    return output.values if isinstance(output, Emit) else output  # type: ignore[no-any-return]
+    values: Iterable[Any] = output.values if isinstance(output, Emit) else output
+    return values
 
 
 def _each(out: Any) -> Iterator[Any]:
