@@ -32,6 +32,7 @@ from penstock.worker.carriers import Carrier, FrameWay
 from penstock.worker.checkpoints import Checkpoints, PartStore
 from penstock.worker.clock import Clock, SystemClock
 from penstock.worker.failures import Failures
+from penstock.worker.frame_opener import FrameOpener
 from penstock.worker.lanes import Lane, LocalLane, RemoteLane
 from penstock.worker.outputs import Outputs, Subscriber
 from penstock.worker.resume import SpoutProgress
@@ -115,7 +116,11 @@ class Deployment:
             inbox=self._inbox,
             carriers=self._carriers,
             credit=self._credit,
-            decoders={edge.id: self._decoder(edge) for edge in self._edges},
+            opener=FrameOpener(
+                decoders={edge.id: self._decoder(edge) for edge in self._edges},
+                worker_of=self._assignment.worker_of,
+                tracked=self._book is not None,
+            ),
             settings=self._settings,
             clock=self._clock,
             assignment=self._assignment.number,

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Sequence
-from typing import Annotated, Any, Protocol
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Protocol
 
 import msgspec
 
 from penstock._native import Record
 from penstock.flow.credit import Channel, CreditGiver, CreditTaker
-from penstock.flow.runs import Runs
 from penstock.transport.frames import FrameKind
 from penstock.transport.ring import Route
 from penstock.transport.values import UNREADABLE
 from penstock.worker.acks import Acks
 from penstock.worker.arrival import LOCAL, Arrival, Marker
-from penstock.worker.batches import batch_from_payload
 from penstock.worker.bolt_task import BoltTask
 from penstock.worker.care import Care, Notes
 from penstock.worker.carriers import Carrier, FrameWay
 from penstock.worker.checkpoints import Checkpoints, NotSaved, Saved
 from penstock.worker.clock import Clock, steady_ns_of
 from penstock.worker.early_frames import EarlyFrame
+from penstock.worker.frame_opener import FrameOpener
 from penstock.worker.settings import WorkerSettings
 from penstock.worker.spout_task import SpoutTask
 from penstock.worker.tasks import RunningTask
@@ -56,7 +55,7 @@ class Worker:
         inbox: Inbox,
         carriers: dict[int, Carrier],
         credit: CreditTaker,
-        decoders: dict[int, Callable[[Any], tuple[int, int, int, Runs, list[Any]]]],
+        opener: FrameOpener,
         settings: WorkerSettings,
         clock: Clock,
         assignment: int,
@@ -75,7 +74,7 @@ class Worker:
         self._credit = credit
         self._given = CreditGiver(window_bytes=settings.credit_window_bytes)
         self._credit_due: dict[int, list[tuple[Channel, int]]] = {}
-        self._decoders = decoders
+        self._opener = opener
         self._settings = settings
         self._steady_ns = steady_ns_of(clock)
         self._assignment = assignment
@@ -85,7 +84,6 @@ class Worker:
         self._early_bytes = 0
         self._full_locally: set[Channel] = set()
         self._decode_credit = msgspec.msgpack.Decoder(list[tuple[Channel, _NotNegative]]).decode
-        self._decode_marker = msgspec.msgpack.Decoder(tuple[int, bool]).decode
         self._encode = msgspec.msgpack.Encoder().encode
         self.misrouted = 0
         self.outdated = 0
@@ -261,7 +259,7 @@ class Worker:
                 if kind >= FrameKind.NEWS:
                     self._take_acks(record, kind)
                     continue
-                arrival = self._open(record, kind)
+                arrival = self._opener.open(record, kind, record.payload)
             except UNREADABLE as error:
                 self._refuse(record, error)
                 continue
@@ -271,51 +269,6 @@ class Worker:
             else:
                 bolt.accept(arrival)
         return taken
-
-    def _open(self, record: Record | EarlyFrame, kind: int) -> Arrival:
-        """A frame as a task sees it; raises one of `UNREADABLE` if it is none, or of an edge that is not here."""
-        payload = record.payload
-        edge, source = record.stream, record.source
-        sender = self._worker_of.get(source, LOCAL)
-        if edge not in self._decoders:
-            message = f"there is no edge {edge}"
-            raise ValueError(message)
-        tuples: Sequence[Any] = ()
-        batch = None
-        if kind == FrameKind.TUPLES:
-            origin_ns, sent_ns, frame, runs, tuples = self._decoders[edge](payload)
-            self._check_runs(runs, len(tuples))
-        elif kind == FrameKind.BATCH:
-            batch, origin_ns, sent_ns, frame, root = batch_from_payload(payload)
-            runs = ((root, 1),)
-        elif kind == FrameKind.MARKER:
-            epoch, ends = self._decode_marker(payload)
-            return Arrival(edge=edge, source=source, sender=sender, marker=Marker(epoch, ends=ends))
-        else:
-            message = f"there is no kind of frame {kind}"
-            raise ValueError(message)
-        if origin_ns < 0 or sent_ns < 0:
-            message = f"time stamps before time began: origin_ns={origin_ns}, sent_ns={sent_ns}"
-            raise ValueError(message)
-        return Arrival(
-            edge=edge,
-            source=source,
-            sender=sender,
-            size_bytes=len(payload),
-            origin_ns=origin_ns,
-            sent_ns=sent_ns,
-            frame=frame,
-            runs=runs,
-            tuples=tuples,
-            batch=batch,
-        )
-
-    def _check_runs(self, runs: Runs, tuples: int) -> None:
-        """Every tuple belongs to a tree, or to none where trees are not tracked."""
-        wanted = 0 if self._acks is None else tuples
-        if sum(count for _, count in runs) != wanted or any(count < 1 for _, count in runs):
-            message = f"the trees of {wanted} tuples are told as {runs}"
-            raise ValueError(message)
 
     def _put_aside(self, record: Record | EarlyFrame) -> None:
         """Of a later assignment: kept, for its sender knew of it first. Of an earlier one: of a time that is over."""

@@ -1,0 +1,80 @@
+"""Frames as tasks see them: from the bytes that have arrived to an arrival, or an error if they are none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import msgspec
+
+from penstock._native import Record
+from penstock.flow.runs import Runs
+from penstock.transport.frames import FrameKind
+from penstock.worker.arrival import LOCAL, Arrival, Marker
+from penstock.worker.batches import batch_from_payload
+from penstock.worker.early_frames import EarlyFrame
+
+__all__ = ["Decoder", "FrameOpener"]
+
+Decoder: TypeAlias = Callable[[Any], tuple[int, int, int, Runs, list[Any]]]
+"""Reads the tuples of one edge: origin_ns, sent_ns, the frame's number, the trees, the tuples."""
+
+
+class FrameOpener:
+    """Opens what comes for the tasks of one worker.
+
+    Args:
+        decoders: how the tuples of each edge are read.
+        worker_of: where each task is.
+        tracked: whether every tuple belongs to a tree.
+    """
+
+    def __init__(self, *, decoders: Mapping[int, Decoder], worker_of: Mapping[int, int], tracked: bool) -> None:
+        self._decoders = decoders
+        self._worker_of = worker_of
+        self._tracked = tracked
+        self._decode_marker = msgspec.msgpack.Decoder(tuple[int, bool]).decode
+
+    def open(self, record: Record | EarlyFrame, kind: int, payload: bytes | memoryview) -> Arrival:
+        """A frame as a task sees it; raises one of `UNREADABLE` if it is none, or of an edge that is not here."""
+        edge, source = record.stream, record.source
+        sender = self._worker_of.get(source, LOCAL)
+        if edge not in self._decoders:
+            message = f"there is no edge {edge}"
+            raise ValueError(message)
+        tuples: Sequence[Any] = ()
+        batch = None
+        if kind == FrameKind.TUPLES:
+            origin_ns, sent_ns, frame, runs, tuples = self._decoders[edge](payload)
+            self._check_runs(runs, len(tuples))
+        elif kind == FrameKind.BATCH:
+            batch, origin_ns, sent_ns, frame, root = batch_from_payload(payload)
+            runs = ((root, 1),)
+        elif kind == FrameKind.MARKER:
+            epoch, ends = self._decode_marker(payload)
+            return Arrival(edge=edge, source=source, sender=sender, marker=Marker(epoch, ends=ends))
+        else:
+            message = f"there is no kind of frame {kind}"
+            raise ValueError(message)
+        if origin_ns < 0 or sent_ns < 0:
+            message = f"time stamps before time began: origin_ns={origin_ns}, sent_ns={sent_ns}"
+            raise ValueError(message)
+        return Arrival(
+            edge=edge,
+            source=source,
+            sender=sender,
+            size_bytes=len(payload),
+            origin_ns=origin_ns,
+            sent_ns=sent_ns,
+            frame=frame,
+            runs=runs,
+            tuples=tuples,
+            batch=batch,
+        )
+
+    def _check_runs(self, runs: Runs, tuples: int) -> None:
+        """Every tuple belongs to a tree, or to none where trees are not tracked."""
+        wanted = tuples if self._tracked else 0
+        if sum(count for _, count in runs) != wanted or any(count < 1 for _, count in runs):
+            message = f"the trees of {wanted} tuples are told as {runs}"
+            raise ValueError(message)
