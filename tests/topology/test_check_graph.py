@@ -110,10 +110,10 @@ def test_unknown_fields_are_refused_with_the_nearest(method: str) -> None:
 def test_an_unknown_broadcast_algorithm_is_refused_with_the_nearest() -> None:
     topo, source = topology_with_numbers()
     topo.bolt("a", sink, source.broadcast("rings"))
-    for number, algorithm in enumerate(("auto", "flat", "binary-tree", "ring", "two-way-ring")):
+    for number, algorithm in enumerate(("auto", "serial", "flat", "binary", "ring", "two_way_ring")):
         topo.bolt(f"b{number}", sink, source.broadcast(algorithm))
     problem = only_complaint(topo)
-    assert "wanted one of 'auto', 'flat', 'binary-tree', 'ring', 'two-way-ring'" in problem
+    assert "wanted one of 'auto', 'serial', 'flat', 'binary', 'ring', 'two_way_ring'" in problem
     assert problem.endswith("got 'rings'; did you mean 'ring'?")
 
 

@@ -150,7 +150,7 @@ GROUPINGS: list[tuple[str, tuple[Any, ...], Grouping]] = [
     ("by", ("n",), By(("n",))),
     ("partial_key", ("n",), PartialKey(("n",))),
     ("broadcast", (), Broadcast("auto")),
-    ("broadcast", ("two-way-ring",), Broadcast("two-way-ring")),
+    ("broadcast", ("two_way_ring",), Broadcast("two_way_ring")),
     ("to_one", (), ToOne()),
     ("direct", (), Direct()),
     ("custom", (divmod,), Custom(divmod)),  # type: ignore[arg-type]

@@ -29,7 +29,7 @@ __all__ = [
     "ToOne",
 ]
 
-BROADCAST_ALGORITHMS = ("auto", "flat", "binary-tree", "ring", "two-way-ring")
+BROADCAST_ALGORITHMS = ("auto", "serial", "flat", "binary", "ring", "two_way_ring")
 """How one tuple may reach all tasks; ``auto`` picks by size and place."""
 
 CustomRoute: TypeAlias = Callable[[tuple[Any, ...], int], int | Sequence[int]]
