@@ -14,7 +14,7 @@ def regular(nodes: int, workers: int) -> Layout:
 @st.composite
 def homes(draw: st.DrawFn) -> dict[int, str]:
     """The nodes of some workers, at least of one: even and uneven; worker numbers have gaps."""
-    workers = draw(st.sets(st.integers(0, 100), min_size=1, max_size=40))
+    workers = draw(st.sets(st.integers(0, 1000), min_size=1, max_size=40))
     names = draw(st.integers(1, 12))
     return {worker: f"node {draw(st.integers(1, names))}" for worker in sorted(workers)}
 

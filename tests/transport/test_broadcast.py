@@ -57,6 +57,12 @@ def test_a_layout_has_each_worker_once_and_does_not_depend_on_the_order_of_membe
     assert len({node_of[node[0]] for node in layout.nodes}) == len(layout.nodes)
 
 
+def test_the_workers_of_a_node_stand_in_the_order_of_their_numbers() -> None:
+    # A set would give these in the order in which they were put in.
+    workers = [1024, 512, 256, 0]
+    assert layout_of(0, workers, dict.fromkeys(workers, "a")).nodes == ((0, 256, 512, 1024),)
+
+
 def test_a_worker_without_a_node_is_named() -> None:
     with pytest.raises(ValueError, match=r"from worker 1: wanted the node of each worker, got none for \[1, 3\]"):
         layout_of(1, [2, 3], {2: "a"})
@@ -190,6 +196,11 @@ def test_three_machines_share_the_roots_between_the_two_ways() -> None:
     tree = two_way_ring(regular(nodes=3, workers=4))
     assert tree[0] == (1, 3)
     assert (tree[2], tree[3]) == ((4,), (8,))
+
+
+def test_two_way_ring_sends_first_to_whom_there_is_a_link_ahead_of() -> None:
+    tree = two_way_ring(layout_of(0, range(5), dict(enumerate("aabbc"))))
+    assert tree == {0: (1, 2), 1: (4,), 2: (3,)}
 
 
 def test_binary_sends_first_where_the_way_is_longest() -> None:

@@ -96,9 +96,12 @@ def two_way_ring(layout: Layout) -> Tree:
     mates = home[1:]
     one, other = halves
     cut = min(max((len(mates) + len(other) - len(one) + 1) // 2, 0), len(mates))
-    chains = [(links[0], (*mates[:cut], *one)), (links[1], (*mates[cut:], *other))]
-    chains.sort(key=lambda links_and_way: (links_and_way[0], len(links_and_way[1])), reverse=True)
-    ways = [way for _, way in chains if way]
+    # What is ahead of a way once the root has sent to it: a link that it does itself is behind it then.
+    ahead = [links[0] - (cut == 0), links[1] - (cut == len(mates))]
+    ways = [(*mates[:cut], *one), (*mates[cut:], *other)]
+    if (ahead[1], len(ways[1])) > (ahead[0], len(ways[0])):
+        ways.reverse()
+    ways = [way for way in ways if way]
     return ({layout.root: tuple(way[0] for way in ways)} if ways else {}) | _chained(*ways)
 
 
