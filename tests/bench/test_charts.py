@@ -2,10 +2,12 @@ from pathlib import Path
 
 import pytest
 
+from bench.broadcast.simulation import simulate
 from bench.ipc.contest import LatencyRow
 from bench.stats import Spread
 
 pytest.importorskip("matplotlib", reason="comes with the benchmarks")
+from bench.broadcast.simulation_charts import save_simulation_charts
 from bench.ipc.charts import save_charts
 
 PNG = b"\x89PNG"
@@ -45,3 +47,12 @@ def test_there_is_a_chart_for_each_figure_of_the_paper(tmp_path: Path) -> None:
 
 def test_there_is_no_chart_of_nothing(tmp_path: Path) -> None:
     assert save_charts(tmp_path, [], {65536: []}) == ()
+
+
+def test_what_is_simulated_of_broadcasts_has_two_charts_for_each_size(tmp_path: Path) -> None:
+    charts = save_simulation_charts(tmp_path, simulate(nodes=(8, 16), sizes_bytes=(100, 10240)))
+    assert [chart.name for chart in charts] == [
+        *("simulated-latency-100-B.png", "simulated-rate-100-B.png"),
+        *("simulated-latency-10-KB.png", "simulated-rate-10-KB.png"),
+    ]
+    assert all(chart.read_bytes().startswith(PNG) for chart in charts)
