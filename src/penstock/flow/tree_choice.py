@@ -1,0 +1,137 @@
+"""Which tree a broadcast should take: predicted from what sending costs, then tried, and kept as long as it is best.
+
+The model knows the layout, the size of the messages and what rings and links cost; it puts the trees in an order and
+rules out those that cannot be good. It does not know how many cores there are, who else uses them, or what a receiver
+does beside: so those that may be good are tried, one after another, a few messages each, and how long it took until
+everybody had them decides. What is best for a small message is not for a large one, and when messages follow each
+other so fast that they wait for each other it is not the same either: each of these situations is learned by itself.
+Pure.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from statistics import median
+
+from penstock.flow.measured_costs import MeasuredCosts
+from penstock.transport.broadcast import TREES, Layout
+from penstock.transport.broadcast_cost import Costs, bottleneck_us, latency_us
+
+__all__ = ["TreeChoice"]
+
+TRIALS = 7
+"""How many measurements decide about a tree."""
+
+HOPELESS = 5.0
+"""A tree that is predicted to take so many times as long as the best is not tried."""
+
+BETTER = 0.95
+"""A tree has to be so much better for a change: changes cost something, too."""
+
+WORSE = 1.6
+"""When the tree in use takes so many times as long as when it was chosen, all are tried again."""
+
+LOOKS_AGAIN_AFTER = 200
+"""Measurements, after which the second best has another trial."""
+
+SIZE_SMOOTHING = 0.8
+
+
+class _Situation:
+    """What is known of one kind of messages: how the trees did, and which is used."""
+
+    def __init__(self, candidates: list[str]) -> None:
+        self.current = candidates[0]
+        self.untried = candidates[1:]
+        self.measured: dict[str, deque[float]] = {name: deque(maxlen=TRIALS) for name in candidates}
+        self.settled_at: float | None = None
+        self.since_settled = 0
+
+    def add(self, score: float) -> None:
+        """Takes in how the current tree did, and decides which is used from now on."""
+        scores = self.measured[self.current]
+        scores.append(score)
+        self.since_settled += 1
+        if len(scores) < TRIALS:
+            return
+        if self.untried:
+            self._try(self.untried.pop(0))
+        elif self.settled_at is None:
+            self._settle()
+        elif median(scores) > WORSE * self.settled_at and len(self.measured) > 1:
+            self._try_all()
+        elif self.since_settled >= LOOKS_AGAIN_AFTER and len(self.measured) > 1:
+            self._try(self._ranked()[1])
+
+    def _try(self, name: str) -> None:
+        self.current = name
+        self.measured[name].clear()
+        self.settled_at = None
+
+    def _try_all(self) -> None:
+        self.untried = self._ranked()
+        self._try(self.untried.pop(0))
+
+    def _settle(self) -> None:
+        best = self._ranked()[0]
+        if best != self.current and median(self.measured[best]) > BETTER * median(self.measured[self.current]):
+            best = self.current
+        self.current = best
+        self.settled_at = median(self.measured[best])
+        self.since_settled = 0
+
+    def _ranked(self) -> list[str]:
+        """From the best to the worst, as far as is known."""
+        return sorted(self.measured, key=lambda name: median(self.measured[name] or [float("inf")]))
+
+
+class TreeChoice:
+    """Chooses for one cast.
+
+    Args:
+        costs: what is known of rings and links, shared by all casts of a worker.
+    """
+
+    def __init__(self, costs: MeasuredCosts) -> None:
+        self._costs = costs
+        self._layout = Layout(0, ((0,),))
+        self._size_bytes = 0.0
+        self._situations: dict[tuple[int, bool], _Situation] = {}
+        self.current = "flat"
+        """The name of the tree to use."""
+
+    def lay_out(self, layout: Layout) -> str:
+        """Workers came or went: what was learned does not hold any more. Returns the tree to begin with."""
+        if layout != self._layout:
+            self._layout = layout
+            self._situations.clear()
+            self.current = self._candidates(pressed=False)[0]
+        return self.current
+
+    def measured(self, size_bytes: int, us: float, *, pressed: bool, under_way_bytes: int) -> str:
+        """It took so long until everybody had a message of this size. Returns the tree to use from now on.
+
+        When messages are `pressed`, they wait for each other: then it counts how fast all that is under way gets
+        through, and not how long one of them takes.
+        """
+        smooth = SIZE_SMOOTHING if self._size_bytes else 0.0
+        self._size_bytes = smooth * self._size_bytes + (1 - smooth) * size_bytes
+        key = (int(self._size_bytes).bit_length() // 2, pressed)
+        situation = self._situations.get(key)
+        if situation is None:
+            situation = self._situations[key] = _Situation(self._candidates(pressed=pressed))
+        elif situation.current == self.current:
+            situation.add(us / max(1, under_way_bytes) if pressed else us)
+        self.current = situation.current
+        return self.current
+
+    def _candidates(self, *, pressed: bool) -> list[str]:
+        """The trees that may be good, the best first. Where there are few workers, several are the same: once each."""
+        costs: Costs = self._costs.costs.of(self._size_bytes)
+        cost_of = bottleneck_us if pressed else latency_us
+        shapes: dict[tuple[tuple[int, tuple[int, ...]], ...], tuple[float, str]] = {}
+        for name, build in TREES.items():
+            tree = build(self._layout)
+            shapes.setdefault(tuple(sorted(tree.items())), (cost_of(self._layout, tree, costs), name))
+        ranked = sorted(shapes.values())
+        return [name for cost, name in ranked if cost <= HOPELESS * ranked[0][0]]
