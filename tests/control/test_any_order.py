@@ -23,6 +23,7 @@ from penstock.control.events import Arrived, Deserted, Event, HostEnded, HostFai
 from penstock.control.instructions import Fail, Finish, Instruction, SendTo, StartWorker, StopWorker
 from penstock.control.membership import ECHO
 from penstock.control.metrics import TaskCounts
+from penstock.control.peers import PeerChanged
 from penstock.control.protocol import (
     Admit,
     Answer,
@@ -37,7 +38,6 @@ from penstock.control.protocol import (
     FromWorker,
     Heartbeat,
     Left,
-    PeerChanged,
     Ping,
     Ready,
     Refuse,

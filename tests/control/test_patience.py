@@ -9,19 +9,8 @@ from hypothesis import strategies as st
 from penstock.control.events import Deserted, EpochCommitted, Severed, Tick
 from penstock.control.instructions import CommitEpoch, SendTo
 from penstock.control.membership import CALLS, ECHO
-from penstock.control.protocol import (
-    AskStop,
-    Begin,
-    Ended,
-    Fatal,
-    Heartbeat,
-    InCall,
-    PeerGone,
-    Ping,
-    Ready,
-    TaskSaved,
-    Trying,
-)
+from penstock.control.peers import PeerGone
+from penstock.control.protocol import AskStop, Begin, Ended, Fatal, Heartbeat, InCall, Ping, Ready, TaskSaved, Trying
 from penstock.control.status import Phase
 from tests.control.stage import TASKS, Stage, kinds, sent, starts, stops
 from tests.control.test_rewinds import deploys, epochs, save_all, saved_task, stage_of

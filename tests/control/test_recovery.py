@@ -3,18 +3,8 @@
 import pytest
 
 from penstock.control.events import Launch, Severed
-from penstock.control.protocol import (
-    AskDrain,
-    AskStop,
-    Ended,
-    Heartbeat,
-    Left,
-    LinkBroken,
-    PeerChanged,
-    Ready,
-    Refuse,
-    TasksEnded,
-)
+from penstock.control.peers import PeerChanged
+from penstock.control.protocol import AskDrain, AskStop, Ended, Heartbeat, Left, LinkBroken, Ready, Refuse, TasksEnded
 from penstock.control.status import Phase
 from penstock.errors import RunError
 from tests.control.stage import Stage, deploy, kinds, only, sent, starts, stops

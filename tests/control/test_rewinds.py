@@ -13,18 +13,8 @@ from penstock.checkpoint.shape import SavedComponent, SavedShape
 from penstock.control.checkpointing import Checkpointing
 from penstock.control.events import EpochCommitted, EpochNotCommitted
 from penstock.control.instructions import CommitEpoch, Fail, Instruction
-from penstock.control.protocol import (
-    AskDrain,
-    BeginEpoch,
-    Deploy,
-    Ended,
-    Left,
-    PeerGone,
-    Ready,
-    Report,
-    TaskNotSaved,
-    TaskSaved,
-)
+from penstock.control.peers import PeerGone
+from penstock.control.protocol import AskDrain, BeginEpoch, Deploy, Ended, Left, Ready, Report, TaskNotSaved, TaskSaved
 from penstock.control.status import Phase
 from penstock.plan.tasks import Task
 from penstock.worker.resume import SpoutProgress

@@ -11,6 +11,7 @@ from penstock.control.controller import Controller
 from penstock.control.events import HostEnded
 from penstock.control.instructions import Fail, Finish
 from penstock.control.keys import RunKeys
+from penstock.control.peers import PeerChanged
 from penstock.control.protocol import (
     Admit,
     AskStatus,
@@ -19,7 +20,6 @@ from penstock.control.protocol import (
     Deploy,
     Ended,
     Left,
-    PeerChanged,
     Pulse,
     Ready,
     Refuse,

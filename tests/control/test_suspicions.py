@@ -7,7 +7,8 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.control.protocol import Noted, PeerGone, Ready, Tried, Trying
+from penstock.control.peers import PeerGone
+from penstock.control.protocol import Noted, Ready, Tried, Trying
 from penstock.control.suspicions import CAREFUL_EPOCHS, Suspicions
 from penstock.worker.care import Care
 from tests.control.stage import TASKS, kinds, sent

@@ -28,6 +28,7 @@ from penstock.control.feeding import (
     WrittenPart,
 )
 from penstock.control.metrics import PairCounts, TaskCounts
+from penstock.control.peers import Peer, PeerChanged, PeerGone
 from penstock.control.protocol import (
     Admit,
     AskDrain,
@@ -50,9 +51,6 @@ from penstock.control.protocol import (
     MetricsAnswer,
     Noted,
     NotNow,
-    Peer,
-    PeerChanged,
-    PeerGone,
     Ping,
     Pulse,
     Ready,

@@ -24,14 +24,14 @@ class Gate:
         self.closed = False
         self.peer_is_gone = False
 
-    def try_send(self, route: Route, payload: bytes) -> bool:  # noqa: ARG002
+    def try_send(self, route: Route, payload: bytes | memoryview) -> bool:  # noqa: ARG002
         if self.peer_is_gone:
             message = "gone"
             raise RingClosedError(message)
         if not self.opening:
             return False
         self.opening -= 1
-        self.passed.append(payload)
+        self.passed.append(bytes(payload))
         return True
 
     def peer_is_dead(self) -> bool:

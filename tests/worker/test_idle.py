@@ -13,6 +13,7 @@ from penstock.topology.topology import Topology
 from penstock.topology.tuples import Tuple
 from penstock.transport.frames import FrameKind
 from penstock.transport.ring import Route
+from penstock.worker.company import Colleague
 from penstock.worker.deployment import Deployment
 from penstock.worker.settings import WorkerSettings
 from penstock.worker.worker import Worker
@@ -47,6 +48,7 @@ def deployed(
         assignment=Assignment(number=1, worker_of=worker_of),
         inbox=inbox,
         ways={1: MemoryWay(peer)},
+        colleagues=[Colleague(0, "here"), Colleague(1, "here")],
         settings=WorkerSettings(idle_spout_wait_us=300),
         clock=clock,
     ).build()

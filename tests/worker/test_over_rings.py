@@ -15,6 +15,7 @@ from penstock.topology.bolts import BatchBolt
 from penstock.topology.topology import Topology
 from penstock.transport.ring import RingReader, RingSettings, RingWriter, Route
 from penstock.worker.carriers import RingWay
+from penstock.worker.company import Colleague
 from penstock.worker.deployment import Deployment
 from penstock.worker.settings import WorkerSettings
 from penstock.worker.worker import Worker
@@ -46,6 +47,7 @@ def workers_over_rings(
                 assignment=assignment,
                 inbox=rings[number],
                 ways=ways,  # type: ignore[arg-type]
+                colleagues=[Colleague(worker, "here") for worker in range(len(rings))],
                 settings=settings,
             )
             worker = deployment.build()

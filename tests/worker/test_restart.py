@@ -11,6 +11,7 @@ from penstock.errors import RunError
 from penstock.testing import CapturedSink, FedSpout, LocalCluster
 from penstock.testing.memory import MemoryInbox, MemoryWay
 from penstock.topology.topology import Topology
+from penstock.worker.company import Colleague
 from penstock.worker.settings import WorkerSettings
 
 NUMBERS = [(number,) for number in range(200)]
@@ -121,7 +122,7 @@ def test_a_worker_without_tasks_may_be_restarted_too() -> None:
     spout, sink = FedSpout(fields=("n",)), CapturedSink()
     with LocalCluster(chain(spout, sink), delivery="at_most_once", worker_of={0: 0, 1: 0, 2: 0, 3: 0}) as cluster:
         way = MemoryWay(MemoryInbox(capacity_bytes=100))
-        cluster.workers[0].meet(7, way)
+        cluster.workers[0].meet(Colleague(7, "here"), way)
         spout.feed((1,))
         spout.end()
         cluster.run_to_end()

@@ -13,6 +13,7 @@ from penstock.topology.context import TaskContext
 from penstock.topology.topology import Topology
 from penstock.topology.tuples import Tuple
 from penstock.worker.clock import SystemClock
+from penstock.worker.company import Colleague
 from penstock.worker.deployment import Deployment
 from penstock.worker.settings import WorkerSettings
 
@@ -174,6 +175,7 @@ def test_ticks_keep_their_rhythm_when_the_clock_is_set(set_by_s: int) -> None:
         assignment=assignment,
         inbox=inbox,  # type: ignore[arg-type] # its records are read like a ring's
         ways={},
+        colleagues=[Colleague(0, "here")],
         settings=WorkerSettings(delivery="at_most_once"),
         clock=clock,
     ).build()

@@ -21,6 +21,7 @@ from penstock.control.client import ControlClient
 from penstock.control.echo import Echo
 from penstock.control.fed_tasks import FedTasks
 from penstock.control.feeding import CloseBatch, EndFeed
+from penstock.control.peers import Peer, PeerChanged, PeerGone, PeerLost, PeerSilent
 from penstock.control.protocol import (
     Admit,
     Begin,
@@ -35,9 +36,6 @@ from penstock.control.protocol import (
     Left,
     LinkBroken,
     Noted,
-    Peer,
-    PeerChanged,
-    PeerGone,
     Pulse,
     Ready,
     Refuse,
@@ -64,6 +62,7 @@ from penstock.worker.arrival import Arrival, Marker
 from penstock.worker.bolt_task import BoltTask
 from penstock.worker.carriers import FrameWay
 from penstock.worker.checkpoints import Saved
+from penstock.worker.company import Colleague
 from penstock.worker.deployment import Deployment
 from penstock.worker.early_frames import EarlyFrame
 from penstock.worker.failures import USER_ERRORS
@@ -224,7 +223,11 @@ class _Agent:
             case PeerChanged(peer=peer):
                 self._told_ended = False  # it may have ended tasks to hear of again, and we to say so
                 self._peers[peer.worker] = peer
-                self._running.meet(peer.worker, self._way_to(peer))
+                self._running.meet(_colleague(peer), self._way_to(peer))
+            case PeerLost(worker=worker, generation=generation):
+                self._running.lose(worker, generation)
+            case PeerSilent(worker=worker, generation=generation, silent=silent):
+                self._running.heard_of(worker, generation, silent=silent)
             case BeginEpoch(epoch=epoch, committed=committed, last=last):
                 self._running.begin_epoch(epoch, committed, last=last)
             case Committed(epoch=epoch):
@@ -267,6 +270,7 @@ class _Agent:
             assignment=deploy.assignment,
             inbox=self._inbox,
             ways=ways,
+            colleagues=map(_colleague, deploy.peers),
             settings=self._ticket.settings,
             resume={progress.task: progress for progress in deploy.resume},
             store=store,
@@ -365,6 +369,10 @@ class _Agent:
         except TypeError as error:
             message = f"sink {sink!r} has collected what cannot travel to the driver: {error}"
             raise RunError(message) from None
+
+
+def _colleague(peer: Peer) -> Colleague:
+    return Colleague(worker=peer.worker, node=peer.node, generation=peer.generation)
 
 
 class _ControllersNotes:

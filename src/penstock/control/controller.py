@@ -34,6 +34,7 @@ from penstock.control.membership import CALLS, ECHO, Member, Membership, Seat
 from penstock.control.metrics import RunMetrics
 from penstock.control.notices import Notices
 from penstock.control.patience import Patience
+from penstock.control.peers import PeerGone
 from penstock.control.protocol import (
     Answer,
     AskDrain,
@@ -51,7 +52,6 @@ from penstock.control.protocol import (
     MetricsAnswer,
     Noted,
     NotNow,
-    PeerGone,
     Ping,
     Pulse,
     Question,

@@ -21,18 +21,8 @@ from penstock.control.feeds import Feeds
 from penstock.control.instructions import Instruction, SendTo, StartWorker, StopWorker
 from penstock.control.membership import Member, Membership
 from penstock.control.notices import Notices
-from penstock.control.protocol import (
-    Admit,
-    Begin,
-    BeginEpoch,
-    Deploy,
-    Drain,
-    FromController,
-    PeerChanged,
-    Refuse,
-    Stop,
-    TasksEnded,
-)
+from penstock.control.peers import PeerChanged, PeerLost, PeerSilent
+from penstock.control.protocol import Admit, Begin, BeginEpoch, Deploy, Drain, FromController, Refuse, Stop, TasksEnded
 from penstock.control.rewinds import Rewinds
 from penstock.control.settings import ControlSettings, RunPlan
 from penstock.control.status import Phase
@@ -126,8 +116,23 @@ class Lifecycle:
         """Whether a worker has tasks, or had when it was last there."""
         return self.assignment is not None and worker in self.assignment.workers()
 
-    def gone_after_its_end(self, worker: int) -> None:
+    def tell_of_loss(self, member: Member) -> None:
+        """A member is gone: what others got by way of it takes another way. Set back, nothing is under way any more."""
+        if self.rewinds is None:
+            for other in self._deployed():
+                self.send(other, PeerLost(worker=member.worker, generation=member.generation))
+
+    def tell_of_silence(self, member: Member) -> None:
+        """A member is out of reach, or can be reached again. Where that means being left out, it will be soon."""
+        if self.rewinds is None:
+            for other in self._deployed():
+                said = PeerSilent(worker=member.worker, generation=member.generation, silent=member.silent)
+                self.send(other, said)
+
+    def gone_after_its_end(self, worker: int, member: Member | None) -> None:
         """A worker whose tasks had ended is gone, perhaps with their ends unsent: the others are told."""
+        if member is not None:
+            self.tell_of_loss(member)
         if self.assignment is not None and self.rewinds is None:
             for other in self._membership.members():
                 self.send(other, TasksEnded(tasks=self.assignment.tasks_on(worker)))
@@ -343,6 +348,10 @@ class Lifecycle:
         if seat.hosted and not seat.stop_asked:
             seat.stop_asked = True
             self._out.append(StopWorker(worker=worker, launch=seat.launch))
+
+    def _deployed(self) -> list[Member]:
+        """Those who know of each other."""
+        return [member for member in self._membership.members() if member.stage != "admitted"]
 
     def send(self, member: Member, message: FromController) -> None:
         """Has a message sent to a member."""

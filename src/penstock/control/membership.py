@@ -16,7 +16,8 @@ from typing import Literal
 
 import msgspec
 
-from penstock.control.protocol import Peer, Register
+from penstock.control.peers import Peer
+from penstock.control.protocol import Register
 
 __all__ = ["CALLS", "ECHO", "Member", "Membership", "Seat"]
 

@@ -56,6 +56,7 @@ class Patience:
         member.deserted = False
         if member.silent:
             member.silent = False
+            self._lifecycle.tell_of_silence(member)
             self._notices.add(f"{member.place} can be reached again")
         if member.left_out:
             self._take_back(member, now_s)
@@ -106,6 +107,7 @@ class Patience:
         settings = self._settings
         if not member.silent:
             member.silent = True
+            self._lifecycle.tell_of_silence(member)
             why = "dead" if _seems_dead(member, unreached_s) else "stopped, cut off or overloaded"
             self._notices.add(f"{member.place} is silent: it is {why}")
         over_s = unreached_s - settings.detection_s

@@ -26,6 +26,7 @@ from penstock.control.asking import (
 from penstock.control.feeding import BatchIn, CloseBatch, EndFeed, FeedBroken, FeedPlace
 from penstock.control.message import Message
 from penstock.control.metrics import PairCounts, TaskCounts
+from penstock.control.peers import Peer, PeerChanged, PeerGone, PeerLost, PeerSilent
 from penstock.plan.assignment import Assignment
 from penstock.plan.edges import Edge
 from penstock.plan.tasks import Task
@@ -59,9 +60,6 @@ __all__ = [
     "MetricsAnswer",
     "NotNow",
     "Noted",
-    "Peer",
-    "PeerChanged",
-    "PeerGone",
     "Ping",
     "Pulse",
     "Question",
@@ -210,13 +208,6 @@ class Tried(Message, frozen=True, kw_only=True):
     """I have survived it."""
 
 
-class PeerGone(Message, frozen=True, kw_only=True):
-    """The process of another worker is dead: its ring has nobody to read it."""
-
-    worker: int
-    generation: int
-
-
 class LinkBroken(Message, frozen=True, kw_only=True):
     """Frames that other nodes have sent did not arrive here."""
 
@@ -243,16 +234,6 @@ class Left(Message, frozen=True, kw_only=True):
 
 
 # ---- controller -> worker
-
-
-class Peer(msgspec.Struct, frozen=True, kw_only=True):
-    """Another worker and how to reach it: by its ring from the same node, by its link from elsewhere."""
-
-    worker: int
-    generation: int
-    node: str
-    ring_address: str
-    link_endpoint: str
 
 
 class Admit(Message, frozen=True, kw_only=True):
@@ -291,12 +272,6 @@ class Deploy(Message, frozen=True, kw_only=True):
     """Tasks whose worker has ended for good: their end-of-stream will not come, it has been."""
     care: Care | None = None
     """How to find out which tuple kills its worker, if one may do so."""
-
-
-class PeerChanged(Message, frozen=True, kw_only=True):
-    """A worker is another process now; what was sent to the old one is gone."""
-
-    peer: Peer
 
 
 class TasksEnded(Message, frozen=True, kw_only=True):
@@ -377,6 +352,8 @@ FromController = (
     | Refuse
     | Deploy
     | PeerChanged
+    | PeerLost
+    | PeerSilent
     | TasksEnded
     | Begin
     | BeginEpoch

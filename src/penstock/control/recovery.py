@@ -41,6 +41,7 @@ class Recovery:
         self._notices.add(f"{member.place} is lost: {reason}")
         self._count_loss(seat, reason, now_s)
         self._lifecycle.feeds.member_lost(member)
+        self._lifecycle.tell_of_loss(member)
         if self._lifecycle.rewinds is not None:
             self._lifecycle.rewinds.lost(member, died=died)
 
@@ -61,7 +62,7 @@ class Recovery:
         if not self._lifecycle.phase.needs_workers:
             return
         if seat.ended:
-            self._lifecycle.gone_after_its_end(event.worker)
+            self._lifecycle.gone_after_its_end(event.worker, member)
             return
         if not seat.stop_asked:
             self._host_gave_up(seat, member, event.error or "its job returned", now_s)

@@ -38,11 +38,12 @@ def report_of(worker: Worker) -> Report:
         ),
         pairs=tuple(
             PairCounts(
-                edge=lane.edge, source=lane.source, target=lane.target, tuples=lane.sent_tuples, bytes=lane.sent_bytes
+                edge=lane.edge, source=lane.source, target=target, tuples=lane.sent_tuples, bytes=lane.sent_bytes
             )
             for running in (*worker.spouts, *worker.bolts)
             for lane in running.outputs.lanes
             if lane.sent_tuples
+            for target in lane.targets
         ),
         lost=worker.lost_tuples,
         spouts=tuple(spout.progress() for spout in worker.spouts),

@@ -71,6 +71,11 @@ class OutgoingCast(Generic[Frame]):
         return self._kept_bytes >= self._window_bytes
 
     @property
+    def under_way_bytes(self) -> int:
+        """How much is not processed yet."""
+        return self._kept_bytes
+
+    @property
     def received(self) -> int:
         """Everything before this number has been received by all members."""
         return min((member.received for member in self.members.values()), default=self.next_number)
@@ -98,11 +103,7 @@ class OutgoingCast(Generic[Frame]):
         """Begins a new tree. Returns what is to be sent along it before anything else, with its numbers."""
         self.version += 1
         first = self.received
-        return (
-            (number, frame)
-            for number, (frame, _) in enumerate([*self._kept], self._first_kept)
-            if number >= first
-        )
+        return ((number, frame) for number, (frame, _) in enumerate([*self._kept], self._first_kept) if number >= first)
 
     def _forget_processed(self) -> None:
         first = min((member.processed for member in self.members.values()), default=self.next_number)

@@ -44,6 +44,14 @@ class CreditTaker:
         if under_way < self._window_bytes:
             self.exhausted.discard(channel)
 
+    def block(self, channel: Channel) -> None:
+        """Nothing more on this channel, whose credit is counted elsewhere."""
+        self.exhausted.add(channel)
+
+    def unblock(self, channel: Channel) -> None:
+        """It may go on."""
+        self.exhausted.discard(channel)
+
     def forget(self, targets: Collection[int]) -> int:
         """These tasks were lost with their worker, and everything under way to them. Returns how many bytes."""
         lost = [channel for channel in self._under_way if channel[1] in targets]

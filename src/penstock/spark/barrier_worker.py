@@ -39,6 +39,7 @@ from penstock.topology.shipping import from_bytes
 from penstock.transport.links import LinkReceiver
 from penstock.transport.ring import RingReader, RingSettings
 from penstock.worker.carriers import FrameWay, RingWay
+from penstock.worker.company import Colleague
 from penstock.worker.deployment import Deployment
 from penstock.worker.garbage import GarbageKeeper
 from penstock.worker.peers import way_to
@@ -144,6 +145,7 @@ class _TransformTask:
             ),
             inbox=self._inbox,
             ways=ways,
+            colleagues=[Colleague(number, peer.node) for number, peer in enumerate(peers)],
             settings=self._ticket.settings,
         )
         self._worker = self._deployment.build()

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Iterable
+from typing import TypeAlias
 
+from penstock.control.peers import PeerLost
 from penstock.control.protocol import BeginEpoch, Committed
 from penstock.worker.worker import Worker
 
 __all__ = ["LateWords"]
 
+Word: TypeAlias = BeginEpoch | Committed | PeerLost
+
 HEARS_AFTER_TURNS = 3
-"""How many of its own turns later than the one before each worker hears that an epoch has begun, or is committed."""
+"""How many of its own turns later than the one before each worker hears what it is told."""
 
 
 class _Word:
     """What a worker hears after some more turns."""
 
-    def __init__(self, turns: int, message: BeginEpoch | Committed) -> None:
+    def __init__(self, turns: int, message: Word) -> None:
         self.turns = turns
         self.message = message
 
@@ -28,7 +32,7 @@ class LateWords:
     def __init__(self) -> None:
         self._words: dict[int, deque[_Word]] = defaultdict(deque)
 
-    def tell(self, workers: Iterable[int], message: BeginEpoch | Committed) -> None:
+    def tell(self, workers: Iterable[int], message: Word) -> None:
         """Each of these workers hears it, sooner or later."""
         for number in workers:
             self._words[number].append(_Word(HEARS_AFTER_TURNS * number, message))
@@ -43,6 +47,8 @@ class LateWords:
             message = words.popleft().message
             if isinstance(message, Committed):
                 worker.committed(message.epoch)
+            elif isinstance(message, PeerLost):
+                worker.lose(message.worker, message.generation)
             else:
                 worker.begin_epoch(message.epoch, message.committed, last=message.last)
         return 1

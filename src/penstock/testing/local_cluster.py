@@ -27,6 +27,7 @@ import msgspec
 
 from penstock.checkpoint.shape import saved_shape
 from penstock.control.checkpointing import Checkpointing
+from penstock.control.peers import PeerLost
 from penstock.control.protocol import BeginEpoch, Committed
 from penstock.errors import RunError
 from penstock.flow.delivery import Delivery
@@ -47,6 +48,7 @@ from penstock.testing.turns import InTurn, Shuffled, Turns
 from penstock.testing.virtual_clock import VirtualClock
 from penstock.topology.topology import Topology
 from penstock.worker.checkpoints import NotSaved
+from penstock.worker.company import Colleague
 from penstock.worker.deployment import Deployment
 from penstock.worker.resume import SpoutProgress
 from penstock.worker.settings import WorkerSettings
@@ -76,6 +78,7 @@ class LocalCluster:
         delivery: what is promised when a tuple fails or a worker is killed.
         settings: how the workers are sized; small queues and windows bring out what happens when they are full.
         worker_of: the worker of each task by its id, to place the tasks otherwise.
+        node_of: the node of each worker, where they are not all on one.
     """
 
     def __init__(
@@ -88,6 +91,7 @@ class LocalCluster:
         delivery: Delivery = "at_least_once",
         settings: WorkerSettings | None = None,
         worker_of: Mapping[int, int] | None = None,
+        node_of: Mapping[int, str] | None = None,
     ) -> None:
         topology.check(shipped=False)  # what a test puts in, such as a mock, need not be able to travel
         self._topology = topology
@@ -108,6 +112,8 @@ class LocalCluster:
             run="local", tasks=tasks_of(shape_of(topology)), shape=saved_shape(topology), every_s=1.0, start=None
         )
         numbers = self._assignment.workers()
+        self._node_of = node_of or {}
+        self._generations = dict.fromkeys(numbers, 1)
         self._inboxes = {number: MemoryInbox(capacity_bytes=self._settings.inbox_bytes) for number in numbers}
         self.workers: dict[int, Worker] = {}
         """The workers that live, by number."""
@@ -257,6 +263,8 @@ class LocalCluster:
         lost = self.workers.pop(worker)
         self._keeper.forget(lost)
         self._inboxes[worker].close()
+        if self._settings.delivery != "exactly_once":
+            self._words.tell(self.workers, PeerLost(worker=worker, generation=self._generations[worker]))
 
     def restart(self, worker: int) -> None:
         """Starts a worker again that was killed: its tasks begin anew."""
@@ -264,10 +272,11 @@ class LocalCluster:
             self._rewind()
             return
         self._inboxes[worker] = MemoryInbox(capacity_bytes=self._settings.inbox_bytes)
+        self._generations[worker] += 1
         self._deploy(worker)
         for number, peer in self.workers.items():
             if number != worker:
-                peer.meet(worker, MemoryWay(self._inboxes[worker]))
+                peer.meet(self._colleague(worker), MemoryWay(self._inboxes[worker]))
         self.workers[worker].begin()
         if self._draining:
             self.workers[worker].drain()
@@ -324,6 +333,7 @@ class LocalCluster:
             assignment=self._assignment,
             inbox=self._inboxes[number],  # type: ignore[arg-type] # its records are read like a ring's
             ways={peer: MemoryWay(inbox) for peer, inbox in self._inboxes.items() if peer != number},
+            colleagues=map(self._colleague, self._inboxes),
             settings=self._settings,
             clock=self.clock,
             resume=self._progress,
@@ -331,11 +341,15 @@ class LocalCluster:
             restore=self._checkpointing.restores(),
             epoch=self._checkpointing.committed,
             saves_beside=False,
-            seed=self._seed + number,
+            # No two processes give their frames and broadcasts the same numbers.
+            seed=hash((self._seed, number, self._generations[number], self._assignment.number)),
         )
         self._keeper.watch(deployment)
         self.workers[number] = deployment.build()
         self._keeper.keep(self.workers[number])
+
+    def _colleague(self, number: int) -> Colleague:
+        return Colleague(number, self._node_of.get(number, "here"), self._generations[number])
 
     def _close_workers(self) -> None:
         for worker in self.workers.values():

@@ -26,13 +26,13 @@ class MemoryRecord:
 
     __slots__ = ("assignment", "flags", "payload", "source", "stream", "target")
 
-    def __init__(self, route: Route, payload: bytes) -> None:
+    def __init__(self, route: Route, payload: bytes | memoryview) -> None:
         self.target = route.target
         self.source = route.source
         self.stream = route.stream
         self.assignment = route.assignment
         self.flags = route.flags
-        self.payload = payload
+        self.payload = bytes(payload)
 
 
 class MemoryInbox:
@@ -83,7 +83,7 @@ class MemoryWay:
     def __init__(self, inbox: MemoryInbox) -> None:
         self._inbox = inbox
 
-    def try_send(self, route: Route, payload: bytes) -> bool:
+    def try_send(self, route: Route, payload: bytes | memoryview) -> bool:
         """Sends a frame if there is room for it. RingClosedError if the peer is gone."""
         return self._inbox.put(MemoryRecord(route, payload))
 

@@ -2,8 +2,8 @@
 
 A frame's header travels as the ring's record header (`Route`), or packed in front of the payload on a link:
 
-    target      the task that the frame is for (for credit and passed: the worker)
-    source      the task that it comes from (for credit, news and passed: the worker)
+    target      the task that the frame is for (for credit and passed: the worker; of a broadcast: nobody alone)
+    source      the task that it comes from (for credit, news, passed and got: the worker)
     stream      the edge's number
     assignment  the number of the assignment that it was routed by
     flags       the frame's kind
@@ -15,10 +15,24 @@ from __future__ import annotations
 
 import struct
 from enum import IntEnum
+from typing import NamedTuple
+
+import msgspec
 
 from penstock.transport.ring import Route
 
-__all__ = ["HEADER_BYTES", "FrameKind", "pack_header", "unpack_header"]
+__all__ = [
+    "CAST_HEADER_BYTES",
+    "HEADER_BYTES",
+    "CastGot",
+    "CastHeader",
+    "CastTree",
+    "FrameKind",
+    "pack_cast_header",
+    "pack_header",
+    "unpack_cast_header",
+    "unpack_header",
+]
 
 
 class FrameKind(IntEnum):
@@ -37,6 +51,12 @@ class FrameKind(IntEnum):
     """of trees, for the task that keeps them: msgpack of [[[root, sum], ...], [[root, component, reason], ...]]"""
     PASSED = 5
     """a marker has passed all tasks of the worker that sends this: msgpack of [epoch, round]"""
+    CAST = 6
+    """a broadcast: a `CastHeader`, then what a frame of TUPLES, BATCH or MARKER holds, for all the target's tasks"""
+    TREE = 7
+    """along which way the frames of a cast travel from now on: msgpack of a `CastTree`"""
+    GOT = 8
+    """how far a worker is with a cast: msgpack of a `CastGot`"""
 
 
 _HEADER = struct.Struct("<5I")
@@ -55,3 +75,61 @@ def unpack_header(header: bytes) -> Route:
         raise ValueError(message)
     target, source, stream, assignment, flags = _HEADER.unpack(header)
     return Route(target=target, source=source, stream=stream, assignment=assignment, flags=flags)
+
+
+class CastHeader(NamedTuple):
+    """What stands in front of a broadcast's payload, so that whoever passes it on need not look further.
+
+    0        8        16      20     22     24
+    │ cast   │ number │version│ kind │ asks │ payload …
+    """
+
+    cast: int
+    """A random number: each task has another one for each edge, and another one after a restart."""
+    number: int
+    version: int
+    """Of the tree that it travels along."""
+    kind: int
+    """What the payload is: TUPLES, BATCH or MARKER."""
+    asks: int
+    """1: whoever receives it says so at once."""
+
+
+_CAST_HEADER = struct.Struct("<QQIHH")
+CAST_HEADER_BYTES = _CAST_HEADER.size
+
+
+def pack_cast_header(header: CastHeader) -> bytes:
+    """The header as it stands in front of the payload."""
+    return _CAST_HEADER.pack(*header)
+
+
+def unpack_cast_header(payload: bytes | memoryview) -> CastHeader:
+    """The header in front of a payload; ValueError if there is none."""
+    if len(payload) < CAST_HEADER_BYTES:
+        message = f"a broadcast has a header of {CAST_HEADER_BYTES} bytes, got {len(payload)} bytes in all"
+        raise ValueError(message)
+    return CastHeader._make(_CAST_HEADER.unpack_from(payload))
+
+
+class CastTree(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """The way that a cast takes from now on."""
+
+    cast: int
+    version: int
+    children: dict[int, tuple[int, ...]]
+    """Whom each worker sends to."""
+    firsts: dict[int, tuple[int, int]]
+    """For each member, the generation that it is meant for, and the number of its first frame."""
+
+
+class CastGot(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """How far a member is with a cast."""
+
+    cast: int
+    generation: int
+    """Which of the processes that have been this worker says so."""
+    received: int
+    processed: int
+    complaint: int
+    """The version of a tree that brought a frame too early, or came as a surprise; 0 if all is well."""

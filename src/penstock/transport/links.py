@@ -176,7 +176,7 @@ class LinkSender:
         self._link = secrets.randbits(64)
         self._sent = 0
 
-    def try_send(self, route: Route, payload: bytes) -> bool:
+    def try_send(self, route: Route, payload: bytes | memoryview) -> bool:
         """Sends a frame if ZeroMQ has room for it."""
         try:
             number = _NUMBER.pack(self._link, self._sent)

@@ -42,6 +42,10 @@ class Arrival(msgspec.Struct, kw_only=True, gc=False, eq=False):
     tuples: Sequence[Any] = ()
     batch: Any = None
     marker: Marker | None = None
+    cast: Any = None
+    """Where it is noted that it was processed, if it was broadcast (see penstock.worker.cast_receiver)."""
+    number: int = 0
+    """Its number there."""
 
     def __len__(self) -> int:
         """How many tuples it holds."""

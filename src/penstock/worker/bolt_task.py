@@ -122,7 +122,7 @@ class BoltTask(RunningTask):
         most = self._most_at_once
         first, rest = split_runs(arrival.runs, most)
         self._queue.put_back(msgspec.structs.replace(arrival, tuples=arrival.tuples[most:], runs=rest))
-        return msgspec.structs.replace(arrival, tuples=arrival.tuples[:most], runs=first, size_bytes=0)
+        return msgspec.structs.replace(arrival, tuples=arrival.tuples[:most], runs=first, size_bytes=0, cast=None)
 
     def _note_arrivals(self, arrivals: Sequence[Arrival], now_ns: int) -> None:
         for arrival in arrivals:

@@ -20,7 +20,7 @@ __all__ = ["Carrier", "FrameWay", "RingWay"]
 class FrameWay(Protocol):
     """The bare mechanism under a carrier."""
 
-    def try_send(self, route: Route, payload: bytes) -> bool:
+    def try_send(self, route: Route, payload: bytes | memoryview) -> bool:
         """Sends a frame if it can be sent now. RingClosedError if the peer has closed its end."""
 
     def peer_is_dead(self) -> bool:
@@ -39,7 +39,7 @@ class RingWay:
         self._large: LargeSend | None = None
         self.try_write = writer.try_write
 
-    def try_send(self, route: Route, payload: bytes) -> bool:
+    def try_send(self, route: Route, payload: bytes | memoryview) -> bool:
         """See FrameWay. A frame beyond an eighth of the ring goes in packets, over as many calls as it takes."""
         if len(payload) <= self._record_limit_bytes:
             return self.try_write(payload, route)
@@ -70,15 +70,15 @@ class Carrier:
         self.lost_tuples = 0
         self.gone = False
 
-    def send(self, route: Route, payload: bytes, tuples: int) -> None:
-        """Sends a frame, or keeps it until it can be sent."""
+    def send(self, route: Route, payload: bytes | memoryview, tuples: int) -> None:
+        """Sends a frame, or keeps it until it can be sent: a copy, if the payload is lent."""
         if self.gone:
             self.lost_tuples += tuples
             return
         if tuples:
             self._credit.sent((route.source, route.target), len(payload))
         if self._waiting or not self._try_send(route, payload):
-            self._waiting.append((route, payload, tuples))
+            self._waiting.append((route, bytes(payload), tuples))
             self._give_up_if_gone()
 
     def pump(self) -> int:
@@ -90,7 +90,7 @@ class Carrier:
         self._give_up_if_gone()
         return sent
 
-    def _try_send(self, route: Route, payload: bytes) -> bool:
+    def _try_send(self, route: Route, payload: bytes | memoryview) -> bool:
         if self._way is None:
             return False
         try:

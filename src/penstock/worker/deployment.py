@@ -5,12 +5,12 @@ from __future__ import annotations
 import copy
 import random
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from penstock.flow.credit import CreditTaker
 from penstock.flow.ledger import AckBook
+from penstock.flow.measured_costs import MeasuredCosts
 from penstock.plan.assignment import Assignment
 from penstock.plan.edges import Edge, edges_of
 from penstock.plan.shape import shape_of
@@ -18,7 +18,7 @@ from penstock.plan.tasks import Task, tasks_of
 from penstock.topology.arrow_sink import ArrowSink
 from penstock.topology.bolts import BatchBolt, KeyedBolt
 from penstock.topology.context import TaskContext
-from penstock.topology.groupings import By, PartialKey
+from penstock.topology.groupings import Broadcast, By, Grouping, PartialKey
 from penstock.topology.spec import ComponentSpec
 from penstock.topology.topology import Topology
 from penstock.topology.transactional import TransactionalSink
@@ -29,8 +29,14 @@ from penstock.worker.acks import Acks
 from penstock.worker.arrival import Arrival
 from penstock.worker.bolt_task import BoltTask
 from penstock.worker.carriers import Carrier, FrameWay
+from penstock.worker.cast_lane import CastLane
+from penstock.worker.cast_meter import CastMeter
+from penstock.worker.cast_receiver import CastReceiver
+from penstock.worker.cast_sender import CastSender
+from penstock.worker.casts import Casts
 from penstock.worker.checkpoints import Checkpoints, PartStore
-from penstock.worker.clock import Clock, SystemClock
+from penstock.worker.clock import Clock, SystemClock, steady_ns_of
+from penstock.worker.company import Colleague, Company
 from penstock.worker.failures import Failures
 from penstock.worker.frame_opener import FrameOpener
 from penstock.worker.lanes import Lane, LocalLane, RemoteLane
@@ -58,6 +64,7 @@ class Deployment:
         assignment: Assignment,
         inbox: Inbox,
         ways: dict[int, FrameWay | None],
+        colleagues: Iterable[Colleague],
         settings: WorkerSettings | None = None,
         clock: Clock | None = None,
         resume: Mapping[int, SpoutProgress] | None = None,
@@ -95,7 +102,12 @@ class Deployment:
             self._tasks_of[task.component].append(task)
         self._credit = CreditTaker(window_bytes=self._settings.credit_window_bytes)
         self._carriers = {peer: Carrier(way, self._credit) for peer, way in ways.items()}
-        self._book = AckBook(_frame_numbers(seed)) if self._settings.delivery == "at_least_once" else None
+        self._random = random.Random(seed)
+        self._company = Company(worker, colleagues)
+        self._casts: list[CastSender] = []
+        self._costs = MeasuredCosts()
+        self._steady_ns = steady_ns_of(self._clock)
+        self._book = AckBook(self._random_number) if self._settings.delivery == "at_least_once" else None
         self._batch_bolts_after = most_after(topology, BatchBolt)
         self._bolts: dict[int, BoltTask] = {}
         self._built: Worker | None = None
@@ -108,6 +120,11 @@ class Deployment:
             self._bolts[task.id] = self._bolt(task)
         spouts = [self._spout(task) for task in mine if task.kind == "spout"]
         bolts = [self._bolts[task.id] for task in mine if task.kind == "bolt"]
+        opener = FrameOpener(
+            decoders={edge.id: self._decoder(edge) for edge in self._edges},
+            worker_of=self._assignment.worker_of,
+            tracked=self._book is not None,
+        )
         self._built = Worker(
             worker=self._worker,
             spouts=spouts,
@@ -116,14 +133,11 @@ class Deployment:
             inbox=self._inbox,
             carriers=self._carriers,
             credit=self._credit,
-            opener=FrameOpener(
-                decoders={edge.id: self._decoder(edge) for edge in self._edges},
-                worker_of=self._assignment.worker_of,
-                tracked=self._book is not None,
-            ),
+            opener=opener,
             settings=self._settings,
             clock=self._clock,
             assignment=self._assignment.number,
+            casts=self._casts_with(opener),
             acks=self._acks([*spouts, *bolts]),
             checkpoints=self._checkpoints,
         )
@@ -188,6 +202,31 @@ class Deployment:
                 acks.keep(running.keeper)
         return acks
 
+    def _casts_with(self, opener: FrameOpener) -> Casts:
+        bolts = {
+            edge.id: [self._bolts[task.id] for task in self._tasks_of[edge.target] if task.id in self._bolts]
+            for edge in self._edges
+            if self._cast_algorithm(edge) is not None
+        }
+        receiver = CastReceiver(
+            company=self._company,
+            bolts=bolts,
+            worker_of=self._assignment.worker_of,
+            carriers=self._carriers,
+            opener=opener,
+            window_bytes=self._settings.credit_window_bytes,
+            assignment=self._assignment.number,
+        )
+        return Casts(company=self._company, senders=self._casts, receiver=receiver)
+
+    def _grouping(self, edge: Edge) -> Grouping:
+        return self._spec(edge.target).inputs[edge.input].grouping
+
+    def _cast_algorithm(self, edge: Edge) -> str | None:
+        """How tuples on this edge get to all tasks; None if each is sent to by itself, or not all get all."""
+        grouping = self._grouping(edge)
+        return grouping.algorithm if isinstance(grouping, Broadcast) and grouping.algorithm != "serial" else None
+
     def _spec(self, component: str) -> ComponentSpec:
         return self._topology.components[component]
 
@@ -238,7 +277,7 @@ class Deployment:
         if isinstance(common["logic"], KeyedBolt):
             common["logic"].state = {}
         return BoltTask(
-            inputs={edge.id: self._input(edge, spec) for edge in into},
+            inputs={edge.id: self._input(edge) for edge in into},
             channels=[(edge.id, source.id) for edge in into for source in self._tasks_of[edge.source]],
             processed_arrival=self._arrival_processed,
             tick_every_s=spec.settings.tick_every_s,
@@ -253,8 +292,8 @@ class Deployment:
     def _fields(self, edge: Edge) -> tuple[str, ...]:
         return self._spec(edge.source).streams[edge.stream]
 
-    def _input(self, edge: Edge, target: ComponentSpec) -> InputEdge:
-        grouping = target.inputs[edge.input].grouping
+    def _input(self, edge: Edge) -> InputEdge:
+        grouping = self._grouping(edge)
         key_fields = grouping.fields if isinstance(grouping, By | PartialKey) else ()
         fields = self._fields(edge)
         return InputEdge(fields=fields, make=self._tuple_class(edge), key_fields=key_fields)
@@ -272,10 +311,42 @@ class Deployment:
         for edge in self._edges:
             if edge.source != task.component:
                 continue
-            lanes = [self._lane(edge, task, target, tracking) for target in self._tasks_of[edge.target]]
-            grouping = self._spec(edge.target).inputs[edge.input].grouping
-            subscribers[edge.stream].append(Subscriber(grouping, lanes, self._fields(edge)))
+            algorithm = self._cast_algorithm(edge)
+            if algorithm is None:
+                lanes = [self._lane(edge, task, target, tracking) for target in self._tasks_of[edge.target]]
+            else:
+                lanes = self._lanes_of_cast(edge, task, algorithm, tracking)
+            subscribers[edge.stream].append(Subscriber(self._grouping(edge), lanes, self._fields(edge)))
         return Outputs(task.component, spec.streams, dict(subscribers))
+
+    def _lanes_of_cast(self, edge: Edge, source: Task, algorithm: str, tracking: Tracking | None) -> list[Lane]:
+        """A lane to each task here, and one to all others."""
+        worker_of = self._assignment.worker_of
+        lanes = [
+            self._lane(edge, source, target, tracking)
+            for target in self._tasks_of[edge.target]
+            if worker_of[target.id] == self._worker
+        ]
+        elsewhere = [target.id for target in self._tasks_of[edge.target] if worker_of[target.id] != self._worker]
+        if elsewhere:
+            is_auto = algorithm == "auto"
+            sender = CastSender(
+                cast=self._random_number(),
+                source=source.id,
+                edge=edge.id,
+                members={worker_of[target] for target in elsewhere},
+                algorithm=None if is_auto else algorithm,
+                meter=CastMeter(self._costs, self._steady_ns) if is_auto else None,
+                company=self._company,
+                carriers=self._carriers,
+                credit=self._credit,
+                window_bytes=self._settings.credit_window_bytes,
+                assignment=self._assignment.number,
+            )
+            self._casts.append(sender)
+            common = {"edge": edge.id, "source": source.id, "fields": self._fields(edge), "tracking": tracking}
+            lanes.append(CastLane(sender=sender, targets=elsewhere, assignment=self._assignment.number, **common))
+        return lanes
 
     def _lane(self, edge: Edge, source: Task, target: Task, tracking: Tracking | None) -> Lane:
         common: dict[str, Any] = {
@@ -291,7 +362,6 @@ class Deployment:
             return LocalLane(receiver=self._bolts[target.id], make=make, **common)
         return RemoteLane(sender=self._carriers[place], assignment=self._assignment.number, **common)
 
-
-def _frame_numbers(seed: int | None) -> Callable[[], int]:
-    """Random numbers; the same ones again where a seed is given, as in tests."""
-    return partial(random.Random(seed).getrandbits, 64)
+    def _random_number(self) -> int:
+        """The same ones again where a seed is given, as in tests."""
+        return self._random.getrandbits(64)

@@ -89,6 +89,8 @@ class Lane:
         self.edge = edge
         self.source = source
         self.target = target
+        self.targets: tuple[int, ...] = (target,)
+        """All the tasks that get what is put here."""
         self.tracking = tracking
         self.tuples: list[Values] = []
         self.append = self.tuples.append
@@ -101,6 +103,7 @@ class Lane:
         self.before: list[_RootedTuples | _RootedBatch] = []
         """Record batches, and the tuples that came before them: all of it goes before `tuples`."""
         self.sent_tuples = 0
+        """How many tuples each target was sent."""
         self.sent_bytes = 0
         self._fields = fields
 

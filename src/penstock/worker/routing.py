@@ -59,7 +59,10 @@ MOST_CACHED_KEYS = 1 << 16
 
 
 def compile_grouping(grouping: Grouping, lanes: Sequence[Lane], fields: Sequence[str]) -> Routing:
-    """Routes tuples with these fields over `lanes`, which are in the order of the target tasks."""
+    """Routes tuples with these fields over `lanes`, which are in the order of the target tasks.
+
+    But for a broadcast's, of which one may lead to several tasks.
+    """
     match grouping:
         case Shuffle():
             return _in_turn(lanes)
@@ -70,7 +73,7 @@ def compile_grouping(grouping: Grouping, lanes: Sequence[Lane], fields: Sequence
         case PartialKey(fields=key_fields):
             return _by_two_choices(lanes, [list(fields).index(field) for field in key_fields])
         case Broadcast():
-            return fan_out([_straight(lane) for lane in lanes])
+            return _to_all(lanes)
         case ToOne():
             return _straight(lanes[0])
         case Custom(route=route):
@@ -125,6 +128,22 @@ def _straight(lane: Lane) -> Routing:
     def put_all(outputs: Iterable[Any], outlet: Outlet) -> None:
         if outputs.__class__ is list and all_tuples(outputs):
             lane.tuples.extend(outputs)
+            outlet.emitted += len(outputs)
+        else:
+            put_each(outputs, outlet)
+
+    return Routing(put, put_all)
+
+
+def _to_all(lanes: Sequence[Lane]) -> Routing:
+    if len(lanes) == 1:
+        return _straight(lanes[0])
+    put, put_each = fan_out([_straight(lane) for lane in lanes])
+
+    def put_all(outputs: Iterable[Any], outlet: Outlet) -> None:
+        if outputs.__class__ is list and all_tuples(outputs):
+            for lane in lanes:
+                lane.tuples.extend(outputs)
             outlet.emitted += len(outputs)
         else:
             put_each(outputs, outlet)

@@ -18,8 +18,10 @@ from penstock.worker.arrival import LOCAL, Arrival, Marker
 from penstock.worker.bolt_task import BoltTask
 from penstock.worker.care import Care, Notes
 from penstock.worker.carriers import Carrier, FrameWay
+from penstock.worker.casts import Casts
 from penstock.worker.checkpoints import Checkpoints, NotSaved, Saved
 from penstock.worker.clock import Clock, steady_ns_of
+from penstock.worker.company import Colleague
 from penstock.worker.early_frames import EarlyFrame
 from penstock.worker.frame_opener import FrameOpener
 from penstock.worker.settings import WorkerSettings
@@ -59,6 +61,7 @@ class Worker:
         settings: WorkerSettings,
         clock: Clock,
         assignment: int,
+        casts: Casts,
         acks: Acks | None = None,
         checkpoints: Checkpoints | None = None,
     ) -> None:
@@ -78,6 +81,7 @@ class Worker:
         self._settings = settings
         self._steady_ns = steady_ns_of(clock)
         self._assignment = assignment
+        self._casts = casts
         self._acks = acks  # None where trees are not tracked
         self._checkpoints = checkpoints  # None where nothing is saved
         self._early: list[EarlyFrame] = []
@@ -163,6 +167,7 @@ class Worker:
                 work += carrier.pump()
         if self._credit_due:
             self._give_credit()
+        self._casts.tell()
         if self._acks is not None:
             self._acks.tell()
             self._acks.note_passed(self._tasks)
@@ -194,24 +199,34 @@ class Worker:
             and not any(carrier.waiting_frames for carrier in self._carriers.values())
         )
 
-    def meet(self, peer: int, way: FrameWay) -> None:
+    def lose(self, peer: int, generation: int) -> None:
+        """A peer is dead: whatever others got by way of it has to take another way."""
+        self._casts.lose(peer, generation)
+
+    def heard_of(self, peer: int, generation: int, *, silent: bool) -> None:
+        """A peer is out of reach, or can be reached again: nobody should depend on one that is not."""
+        self._casts.heard_of(peer, generation, silent=silent)
+
+    def meet(self, colleague: Colleague, way: FrameWay) -> None:
         """A peer was restarted: forgets what was under way to it, and tells it again which tasks have ended."""
+        peer = colleague.worker
         carrier = self._carriers.get(peer)
         if carrier is None:  # it has no tasks, so nothing goes there
             way.close()
             return
         carrier.replace(way)
-        restarted = [task for task, worker in self._worker_of.items() if worker == peer]
+        restarted = {task for task, worker in self._worker_of.items() if worker == peer}
         if self._acks is not None:
             self._acks.restarted(peer)
         self._given.forget(restarted)
         self._credit.forget(restarted)
+        self._casts.meet(colleague)
         for bolt in self.bolts:
             bolt.reopen(restarted)
         for running in (*self.spouts, *self.bolts):
             if running.ended:
                 for lane in running.outputs.lanes:
-                    if lane.target in restarted:
+                    if not restarted.isdisjoint(lane.targets):
                         lane.put_marker(Marker(0, ends=True))
 
     def close(self) -> None:
@@ -256,6 +271,9 @@ class Worker:
                     for channel, size_bytes in self._decode_credit(record.payload):
                         self._credit.returned(channel, size_bytes)
                     continue
+                if kind >= FrameKind.CAST:
+                    self.misrouted += self._casts.take(record, kind)
+                    continue
                 if kind >= FrameKind.NEWS:
                     self._take_acks(record, kind)
                     continue
@@ -282,7 +300,7 @@ class Worker:
             self.outdated += 1
 
     def _take_acks(self, record: Record | EarlyFrame, kind: int) -> None:
-        if self._acks is None or kind > FrameKind.PASSED:
+        if self._acks is None:
             message = f"there is no kind of frame {kind}"
             raise ValueError(message)
         if kind == FrameKind.NEWS:
@@ -294,6 +312,11 @@ class Worker:
         """A peer sent what is no frame. It is told of as a failure of the task it was for, and its sender goes on."""
         self.unreadable += 1
         culprit = f"frame of kind {record.flags} from task {record.source} on edge {record.stream}"
+        if record.flags >= FrameKind.CAST:
+            bolt = self._casts.culprit_bolt(record.stream)
+            if bolt is not None:
+                bolt.fail(error, culprit)
+            return
         bolt = self._bolt_by_task.get(record.target)
         if bolt is not None and record.flags != FrameKind.CREDIT:
             bolt.fail(error, culprit)
@@ -303,6 +326,9 @@ class Worker:
 
     def arrival_processed(self, task: int, arrival: Arrival) -> None:
         """A task is done with an arrival: its sender may send that much more."""
+        if arrival.cast is not None:
+            self._casts.processed(task, arrival)
+            return
         sender = arrival.sender
         if sender == LOCAL or sender == self.worker:
             return

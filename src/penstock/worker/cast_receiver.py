@@ -1,0 +1,183 @@
+"""What others broadcast to the tasks of this worker: the members' side of casts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from penstock._native import Record
+from penstock.flow.cast import IncomingCast
+from penstock.transport.frames import (
+    CAST_HEADER_BYTES,
+    CastGot,
+    CastTree,
+    FrameKind,
+    unpack_cast_header,
+)
+from penstock.transport.ring import Route
+from penstock.worker.arrival import Arrival
+from penstock.worker.bolt_task import BoltTask
+from penstock.worker.carriers import Carrier
+from penstock.worker.company import Company
+from penstock.worker.early_frames import EarlyFrame
+from penstock.worker.frame_opener import FrameOpener
+
+__all__ = ["CastReceiver"]
+
+MOST_CASTS_OF_ONE = 2
+"""Of one task on one edge: that of its worker's process now, and of the one before, which may still be on its way."""
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode_tree = msgspec.msgpack.Decoder(CastTree).decode
+
+
+class _Incoming:
+    """A cast that comes here."""
+
+    def __init__(self, number: int, origin: int, edge: int, bolts: Sequence[BoltTask], tell_at_bytes: int) -> None:
+        self.number = number
+        self.origin = origin
+        self.edge = edge
+        self.bolts = bolts
+        self.cast = IncomingCast([bolt.task for bolt in bolts], tell_at_bytes=tell_at_bytes)
+
+
+class CastReceiver:
+    """Takes broadcasts in, shares them out among the tasks here and passes them on, undecoded.
+
+    Args:
+        company: who is there.
+        bolts: the tasks here that take what is broadcast on an edge.
+        worker_of: where each task is.
+        carriers: the ways to the other workers.
+        opener: what makes arrivals of frames.
+        window_bytes: how much a cast may have under way.
+        assignment: the number that frames carry.
+    """
+
+    def __init__(
+        self,
+        *,
+        company: Company,
+        bolts: Mapping[int, Sequence[BoltTask]],
+        worker_of: Mapping[int, int],
+        carriers: Mapping[int, Carrier],
+        opener: FrameOpener,
+        window_bytes: int,
+        assignment: int,
+    ) -> None:
+        self._company = company
+        self._bolts = bolts
+        self._worker_of = worker_of
+        self._carriers = carriers
+        self._opener = opener
+        self._tell_at_bytes = max(1, window_bytes // 4)
+        self._assignment = assignment
+        self._casts: dict[int, _Incoming] = {}
+        self._casts_of: dict[tuple[int, int], list[int]] = {}
+        self._due: dict[int, _Incoming] = {}
+
+    def take_tree(self, record: Record | EarlyFrame) -> None:
+        """A cast takes another way from now on."""
+        tree = _decode_tree(record.payload)
+        generation, first = tree.firsts.get(self._company.me, (0, 0))
+        if generation != self._company.generation_of[self._company.me]:
+            return  # meant for who was this worker before
+        incoming = self._incoming(tree.cast, record)
+        children = tuple(child for child in tree.children.get(self._company.me, ()) if child in self._carriers)
+        if incoming.cast.plant(tree.version, children, first):
+            self._pass_on(record, incoming)
+
+    def take(self, record: Record | EarlyFrame) -> int:
+        """A frame of a cast; returns how many tuples were for none of the tasks here. Raises one of `UNREADABLE`."""
+        payload = record.payload
+        header = unpack_cast_header(payload)
+        incoming = self._incoming(header.cast, record)
+        verdict = incoming.cast.arrive(header.version, header.number)
+        if verdict.forward and incoming.cast.children:
+            self._pass_on(record, incoming)
+        if header.asks or verdict.complain:
+            self._tell(incoming, header.version if verdict.complain else 0)
+        return self._share_out(record, header.kind, header.number, incoming) if verdict.take else 0
+
+    def _share_out(self, record: Record | EarlyFrame, kind: int, number: int, incoming: _Incoming) -> int:
+        # Opened once for all tasks here: like tuples of the same worker, they are shared, and not copied.
+        try:
+            opened = self._opener.open(record, kind, memoryview(record.payload)[CAST_HEADER_BYTES:])
+        except BaseException:
+            for bolt in incoming.bolts:
+                self._note_processed(incoming, bolt.task, number, len(record.payload))
+            raise
+        misrouted = 0
+        for bolt in incoming.bolts:
+            if bolt.takes(opened):
+                bolt.accept(msgspec.structs.replace(opened, cast=incoming, number=number))
+            else:
+                misrouted += len(opened)
+                self._note_processed(incoming, bolt.task, number, len(record.payload))
+        return misrouted
+
+    def processed(self, task: int, arrival: Arrival) -> None:
+        """A task is done with a frame of a cast."""
+        self._note_processed(arrival.cast, task, arrival.number, arrival.size_bytes)
+
+    def _note_processed(self, incoming: _Incoming, task: int, number: int, size_bytes: int) -> None:
+        if incoming.cast.process(task, number, size_bytes):
+            self._due[incoming.number] = incoming
+
+    def tell(self) -> None:
+        """Tells origins how far we are, where that is due."""
+        for incoming in self._due.values():
+            self._tell(incoming, 0)
+        self._due.clear()
+
+    def first_bolt(self, edge: int) -> BoltTask | None:
+        """A task that takes what is broadcast on this edge, if one is here."""
+        return next(iter(self._bolts.get(edge, ())), None)
+
+    def _incoming(self, cast: int, record: Record | EarlyFrame) -> _Incoming:
+        incoming = self._casts.get(cast)
+        if incoming is not None:
+            return incoming
+        bolts, origin = self._bolts.get(record.stream), self._worker_of.get(record.source)
+        if not bolts or origin is None or origin not in self._carriers:
+            message = f"nobody here takes what task {record.source} broadcasts on edge {record.stream}"
+            raise ValueError(message)
+        known = self._casts_of.setdefault((record.source, record.stream), [])
+        known.append(cast)
+        while len(known) > MOST_CASTS_OF_ONE:
+            del self._casts[known.pop(0)]
+        incoming = _Incoming(cast, origin, record.stream, bolts, self._tell_at_bytes)
+        self._casts[cast] = incoming
+        return incoming
+
+    def _pass_on(self, record: Record | EarlyFrame, incoming: _Incoming) -> None:
+        route = Route(
+            target=record.target,
+            source=record.source,
+            stream=record.stream,
+            assignment=record.assignment,
+            flags=record.flags,
+        )
+        for child in incoming.cast.children:
+            self._carriers[child].send(route, record.payload, 0)
+
+    def _tell(self, incoming: _Incoming, complaint: int) -> None:
+        cast, me = incoming.cast, self._company.me
+        got = CastGot(
+            incoming.number,
+            self._company.generation_of[me],
+            cast.received or 0,
+            cast.processed,
+            complaint,
+        )
+        route = Route(
+            target=incoming.origin,
+            source=me,
+            stream=incoming.edge,
+            assignment=self._assignment,
+            flags=FrameKind.GOT,
+        )
+        cast.told()
+        self._carriers[incoming.origin].send(route, _encode(got), 0)
