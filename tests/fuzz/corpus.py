@@ -28,7 +28,7 @@ from penstock.control.feeding import (
     WrittenPart,
 )
 from penstock.control.metrics import PairCounts, TaskCounts
-from penstock.control.peers import Peer, PeerChanged, PeerGone
+from penstock.control.peers import Peer, PeerChanged, PeerGone, PeerLost, PeerSilent
 from penstock.control.protocol import (
     Admit,
     AskDrain,
@@ -127,7 +127,8 @@ def batches() -> list[bytes]:
 
 def frames() -> list[bytes]:
     """What workers send each other, but for batches: a byte for the kind, and the payload."""
-    return [bytes([kind]) + payload for kind, payload in real_frames(VALUES)]
+    one_by_one, to_all = real_frames(VALUES), real_frames(VALUES, broadcast=True)
+    return [bytes([kind]) + payload for kind, payload in one_by_one + to_all]
 
 
 def greetings() -> list[bytes]:
@@ -206,6 +207,8 @@ def to_worker() -> list[bytes]:
         Admit(generation=1),
         Refuse(reason="no"),
         deploy,
+        PeerLost(worker=1, generation=2),
+        PeerSilent(worker=1, generation=2, silent=True),
         PeerChanged(peer=peer),
         TasksEnded(tasks=(0, 1)),
         CloseBatch(component="events", closing=7, rows={0: {3: 100}, 1: {}}),

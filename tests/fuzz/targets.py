@@ -66,10 +66,13 @@ def _frame(data: bytes) -> None:
     if not data or data[0] == FrameKind.BATCH:
         return
     topo = Topology("fuzzed")
-    topo.bolt("sink", CapturedSink(), topo.spout("values", FedSpout(fields=("value", "number"))).shuffle())
+    values = topo.spout("values", FedSpout(fields=("value", "number")))
+    topo.bolt("sink", CapturedSink(), values.shuffle(), values.broadcast("ring"))
     with LocalCluster(topo, worker_of={0: 0, 1: 1}) as cluster:
-        route = Route(target=1, source=0, stream=0, assignment=1, flags=data[0])
-        cluster._inboxes[1].put(MemoryRecord(route, data[1:]))
+        to, back = (0, 1) if data[0] == FrameKind.GOT else (1, 0)
+        edge = 1 if data[0] >= FrameKind.CAST else 0
+        route = Route(target=1, source=back, stream=edge, assignment=1, flags=data[0])
+        cluster._inboxes[to].put(MemoryRecord(route, data[1:]))
         cluster.settle()
 
 

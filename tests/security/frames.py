@@ -77,7 +77,7 @@ class _Passing(BatchBolt):
         return batch
 
 
-def real_frames(values: list[Any], *, batches: bool = False) -> list[tuple[FrameKind, bytes]]:
+def real_frames(values: list[Any], *, batches: bool = False, broadcast: bool = False) -> list[tuple[FrameKind, bytes]]:
     """What workers send each other when these values flow from one to the other: tuples, or batches; and small talk."""
     recorded: list[tuple[FrameKind, bytes]] = []
 
@@ -90,7 +90,7 @@ def real_frames(values: list[Any], *, batches: bool = False) -> list[tuple[Frame
     stream = topo.spout("values", spout)
     if batches:
         stream = topo.bolt("batches", _Passing(), stream.shuffle())
-    topo.bolt("sink", sink, stream.shuffle())
+    topo.bolt("sink", sink, stream.broadcast("ring") if broadcast else stream.shuffle())
     worker_of = {0: 0, 1: 0, 2: 1} if batches else {0: 0, 1: 1}
     with LocalCluster(topo, worker_of=worker_of, settings=WorkerSettings(credit_window_bytes=100)) as cluster:
         for inbox in cluster._inboxes.values():
