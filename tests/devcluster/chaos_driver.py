@@ -22,6 +22,7 @@ from penstock.topology.bolts import KeyedBolt
 from penstock.topology.topology import Topology
 from penstock.topology.tuples import Tuple
 from tests.spark import scenarios
+from tests.spark.counted import Heard
 from tests.spark.remote_driver import QUIET
 
 PER_SECOND = 400
@@ -42,8 +43,10 @@ def stream(faults: int, *, stateful: bool) -> Topology:
     """Long enough for so many faults. State is not kept at least once, so it is left out there."""
     topo = Topology("stream")
     numbers = topo.spout("numbers", Rate(PER_SECOND, limit=PER_SECOND * SECONDS_PER_FAULT * (faults + 1)))
-    passed = topo.bolt("pass", lambda tup: (tup.seq, tup.seq % 97), numbers.shuffle(), tasks=4, fields=("seq", "key"))
+    passed = topo.bolt("pass", lambda tup: (tup.seq, tup.seq % 97), numbers.shuffle(), tasks=4, fields=("n", "key"))
     topo.bolt("seen", Collect(), passed.shuffle())
+    heard = topo.bolt("hear", Heard(), passed.broadcast(), tasks=5)
+    topo.bolt("heard", Collect(), heard.to_one())
     if stateful:
         topo.bolt("rows", Collect(), topo.bolt("number", Numbered(), passed.by("key"), tasks=4).shuffle())
     return topo

@@ -16,12 +16,14 @@ from penstock.connectors.collect import Collect
 from penstock.connectors.parquet_sink import ParquetSink
 from penstock.spark.run import run
 from penstock.spark.summary import Summary
-from penstock.topology.bolts import KeyedBolt
+from penstock.topology.bolts import Bolt, KeyedBolt
+from penstock.topology.context import TaskContext
 from penstock.topology.spouts import Spout
 from penstock.topology.topology import Topology
 from penstock.topology.tuples import Tuple
 
 KEYS = 97
+SELDOM = 10
 AT_ONCE = 50
 SLOWLY_S = 0.05
 
@@ -78,14 +80,32 @@ class Numbered(KeyedBolt):
         yield key, number
 
 
-def topology(numbers_to: int | Path, *, files: Path | None = None, tasks: int = 2) -> Topology:
-    """As many numbers as that, or as the file will say."""
+class Heard(Bolt):
+    """Says which of its tasks has heard what."""
+
+    fields = ("task", "n")
+
+    def open(self, context: TaskContext) -> None:
+        self.index = context.index
+
+    def process(self, tup: Tuple) -> Any:
+        return self.index, tup.n
+
+
+def topology(
+    numbers_to: int | Path, *, files: Path | None = None, tasks: int = 2, broadcast: str | None = None
+) -> Topology:
+    """As many numbers as that, or as the file will say; some of them are broadcast by that algorithm."""
     topo = Topology("counted")
     spout = NumbersUntilTold(numbers_to) if isinstance(numbers_to, Path) else Numbers(numbers_to)
     numbers = topo.spout("numbers", spout)
     keyed = topo.bolt("key", lambda tup: (tup.n % KEYS,), numbers.shuffle(), tasks=tasks, fields=("key",))
     topo.bolt("rows", Collect(), topo.bolt("number", Numbered(), keyed.by("key"), tasks=tasks).shuffle())
     topo.bolt("seen", Collect(), numbers.shuffle())
+    if broadcast is not None:
+        some = topo.bolt("some", lambda tup: None if tup.n % SELDOM else (tup.n,), numbers.shuffle(), fields=("n",))
+        heard = topo.bolt("hear", Heard(), some.broadcast(broadcast), tasks=tasks)
+        topo.bolt("heard", Collect(), heard.to_one())
     if files is not None:
         topo.bolt("files", ParquetSink(files), numbers.shuffle(), tasks=2)
     return topo
@@ -100,6 +120,16 @@ def other_topology() -> Topology:
 def epochs(folder: Path) -> str:
     """Whether anything is committed below a checkpoint."""
     return "committed" if any((folder / "manifests").glob("*.json")) else ""
+
+
+def assert_heard(summary: Summary, count: int, *, tasks: int, exact: bool) -> None:
+    """Every task has heard every broadcast."""
+    heard = Counter(tuple(row) for row in summary.collected("heard"))
+    wanted = {(task, n) for task in range(tasks) for n in range(0, count, SELDOM)}
+    missing = sorted(wanted - heard.keys())
+    doubled = [row for row, times in heard.items() if times > 1] if exact else []
+    assert (len(missing), len(doubled)) == (0, 0), f"unheard {missing[:5]}, doubled {doubled[:5]}"
+    assert heard.keys() == wanted
 
 
 def assert_complete(summary: Summary, count: int) -> None:

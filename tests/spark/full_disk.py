@@ -56,10 +56,11 @@ def main(folder: Path) -> None:
     with borrowed_session(workers=2) as spark:
         result = endured(
             spark,
-            trouble=lambda running: full_for_a_while(running, folder=folder),
+            trouble=lambda running: full_for_a_while(running, broadcast="flat", folder=folder),
             delivery="exactly_once",
             workers=2,
             folder=folder,
+            broadcast="flat",
         )
     assert counted.epochs(folder / "checkpoint")
     print("exact:", *result["told"], flush=True)

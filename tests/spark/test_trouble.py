@@ -32,7 +32,9 @@ QUICK = {"detection_s": 1.0, "restart_after_s": 1.0}
 @BOTH_IN_TIME
 def test_an_executor_that_is_killed(cluster: RemoteDriver, box: DevCluster, tmp_path: Path, delivery: Delivery) -> None:
     kill = functools.partial(trouble.kill_executors, box=box.folder)
-    result = cluster(trouble.endured, trouble=kill, delivery=delivery, workers=WORKERS, folder=tmp_path)
+    result = cluster(
+        trouble.endured, trouble=kill, delivery=delivery, workers=WORKERS, folder=tmp_path, broadcast="binary"
+    )
     assert result["phase"] == "ended"
 
 
@@ -41,7 +43,9 @@ def test_a_node_that_is_cut_off_is_noticed_named_and_healed(
     cluster: RemoteDriver, cuttable: DevCluster, tmp_path: Path, delivery: Delivery
 ) -> None:
     cut = functools.partial(trouble.cut_off_and_back, box=cuttable.folder)
-    result = cluster(trouble.endured, trouble=cut, delivery=delivery, workers=ALL_SLOTS, folder=tmp_path)
+    result = cluster(
+        trouble.endured, trouble=cut, delivery=delivery, workers=ALL_SLOTS, folder=tmp_path, broadcast="ring"
+    )
 
     assert result["phase"] == "ended"
     assert len(result["told"]["victims"]) == SLOTS_PER_NODE
@@ -54,7 +58,9 @@ def test_workers_of_a_node_that_stays_cut_off_are_started_elsewhere_and_what_is_
     cluster: RemoteDriver, cuttable: DevCluster, tmp_path: Path, delivery: Delivery
 ) -> None:
     cut = functools.partial(trouble.cut_off_until_replaced, box=cuttable.folder)
-    result = cluster(trouble.endured, trouble=cut, delivery=delivery, workers=WORKERS, folder=tmp_path, **QUICK)
+    result = cluster(
+        trouble.endured, trouble=cut, delivery=delivery, workers=WORKERS, folder=tmp_path, broadcast="flat", **QUICK
+    )
 
     assert result["phase"] == "ended"
     assert {node.state for node in cuttable.nodes} == {"up"}
@@ -64,7 +70,9 @@ def test_workers_of_a_node_that_stays_cut_off_are_started_elsewhere_and_what_is_
 @BOTH
 def test_a_worker_that_is_stopped_for_a_while(cluster: RemoteDriver, tmp_path: Path, delivery: Delivery) -> None:
     stop = trouble.stop_worker_for_a_while
-    result = cluster(trouble.endured, trouble=stop, delivery=delivery, workers=3, folder=tmp_path)
+    result = cluster(
+        trouble.endured, trouble=stop, delivery=delivery, workers=3, folder=tmp_path, broadcast="two_way_ring"
+    )
     assert result["phase"] == "ended"
 
 
@@ -73,7 +81,9 @@ def test_a_worker_that_is_stopped_until_it_is_replaced(
     cluster: RemoteDriver, tmp_path: Path, delivery: Delivery
 ) -> None:
     stop = trouble.stop_worker_until_replaced
-    result = cluster(trouble.endured, trouble=stop, delivery=delivery, workers=3, folder=tmp_path, **QUICK)
+    result = cluster(
+        trouble.endured, trouble=stop, delivery=delivery, workers=3, folder=tmp_path, broadcast="ring", **QUICK
+    )
     assert result["phase"] == "ended"
 
 
@@ -87,7 +97,9 @@ def test_nodes_that_are_killed_or_given_up_come_back(tmp_path: Path, delivery: D
     ):
         driver(scenarios.await_slots, count=4)
         kill = functools.partial(trouble.kill_node, box=own.folder)
-        result = driver(trouble.endured, trouble=kill, delivery=delivery, workers=3, folder=tmp_path)
+        result = driver(
+            trouble.endured, trouble=kill, delivery=delivery, workers=3, folder=tmp_path, broadcast="binary"
+        )
         assert result["phase"] == "ended"
         if own.can_cut_off:
             driver(trouble.given_up_by_spark, box=own.folder, node=0, slots=(2, 4))

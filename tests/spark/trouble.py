@@ -33,13 +33,16 @@ Trouble = Callable[[Run], Any]
 
 
 def endured(
-    spark: Any, *, trouble: Trouble, delivery: Delivery, workers: int, folder: Path, **settings: Any
+    spark: Any, *, trouble: Trouble, delivery: Delivery, workers: int, folder: Path, broadcast: str, **settings: Any
 ) -> dict[str, Any]:
-    """Numbers flow, there is trouble, more numbers flow: none is missing, and exactly once none is too many."""
+    """Numbers flow, there is trouble, more numbers flow: none is missing, and exactly once none is too many.
+
+    Some of them are broadcast by an algorithm to tasks on all workers, each of which passes them on to others.
+    """
     end, checkpoint = folder / "end", folder / "checkpoint"
     settings |= {"checkpoint": checkpoint} if delivery == "exactly_once" else {}
     with start(
-        counted.topology(end, tasks=2 * workers),
+        counted.topology(end, tasks=2 * workers, broadcast=broadcast),
         workers=workers,
         spark=spark,
         delivery=delivery,
@@ -54,7 +57,9 @@ def endured(
         _put(end, str(count))
         running.wait()
         summary = running.summary()
-    (counted.assert_exact if delivery == "exactly_once" else counted.assert_complete)(summary, count)
+    exact = delivery == "exactly_once"
+    (counted.assert_exact if exact else counted.assert_complete)(summary, count)
+    counted.assert_heard(summary, count, tasks=2 * workers, exact=exact)
     return {"phase": summary.status.phase, "told": told, "notices": summary.status.notices}
 
 

@@ -40,6 +40,9 @@ GROUPINGS = {
     "by both": lambda stream: stream.by("trail", "key"),
     "partial_key": lambda stream: stream.partial_key("key"),
     "broadcast": lambda stream: stream.broadcast(),
+    "broadcast one by one": lambda stream: stream.broadcast("serial"),
+    "broadcast along a ring": lambda stream: stream.broadcast("ring"),
+    "broadcast along a binary tree": lambda stream: stream.broadcast("binary"),
     "to_one": lambda stream: stream.to_one(),
     "custom": lambda stream: stream.custom(by_remainder),
     "custom to two": lambda stream: stream.custom(first_and_last),
@@ -48,7 +51,7 @@ GROUPINGS = {
 
 def times_delivered(grouping: str, tasks: int) -> int:
     match grouping:
-        case "broadcast":
+        case _ if grouping.startswith("broadcast"):
             return tasks
         case "custom to two":
             return min(tasks, 2)
