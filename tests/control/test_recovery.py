@@ -3,10 +3,11 @@
 import pytest
 
 from penstock.control.events import Launch, Severed
-from penstock.control.peers import PeerChanged
+from penstock.control.peers import PeerChanged, PeerGone, PeerLost, PeerSilent
 from penstock.control.protocol import AskDrain, AskStop, Ended, Heartbeat, Left, LinkBroken, Ready, Refuse, TasksEnded
 from penstock.control.status import Phase
 from penstock.errors import RunError
+from penstock.flow.delivery import Delivery
 from tests.control.stage import Stage, deploy, kinds, only, sent, starts, stops
 
 
@@ -76,10 +77,36 @@ def test_silence_is_noticed_and_forgiven() -> None:
     stage.passes(4, second)
     assert [worker.state for worker in stage.status().workers] == ["silent", "begun"]
     assert "worker 0 on host-0 (pid 1000, generation 1) is silent: it is stopped" in stage.status().notices[-1]
+    assert only(stage.said, second, PeerSilent) == PeerSilent(worker=0, generation=1, silent=True)
+    before = len(stage.said)
 
     assert kinds(stage.says(first, Heartbeat()), first) == []
+    assert only(stage.said[before:], second, PeerSilent) == PeerSilent(worker=0, generation=1, silent=False)
     assert [worker.state for worker in stage.status().workers] == ["begun", "begun"]
     assert stops(stage.said) == []
+
+
+@pytest.mark.parametrize("delivery", ["at_most_once", "at_least_once"])
+def test_the_others_hear_of_a_loss_at_once(delivery: Delivery) -> None:
+    stage = Stage(workers=3, delivery=delivery)
+    first, second, third = stage.runs()
+    before = len(stage.said)
+
+    stage.says(first, PeerGone(worker=2, generation=1))
+
+    for other in (first, second):
+        assert only(stage.said[before:], other, PeerLost) == PeerLost(worker=2, generation=1)
+    assert kinds(stage.said[before:], third) == []
+
+
+def test_who_has_no_tasks_yet_hears_nothing_of_others() -> None:
+    stage = Stage(workers=2, detection_s=3, restart_after_s=10)
+    stage.happens(Launch())
+    first = stage.comes(0)
+    stage.says(first, Left(reason="SIGTERM"))
+    second = stage.comes(1)
+    stage.passes(4)
+    assert kinds(stage.said, second) == ["Admit"]
 
 
 def test_a_worker_that_hangs_is_ended_and_started_anew() -> None:

@@ -56,7 +56,7 @@ def main(folder: Path) -> None:
     with borrowed_session(workers=2) as spark:
         result = endured(
             spark,
-            trouble=lambda running: full_for_a_while(running, broadcast="flat", folder=folder),
+            trouble=lambda running: full_for_a_while(running, folder=folder),
             delivery="exactly_once",
             workers=2,
             folder=folder,

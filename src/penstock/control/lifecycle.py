@@ -125,9 +125,10 @@ class Lifecycle:
     def tell_of_silence(self, member: Member) -> None:
         """A member is out of reach, or can be reached again. Where that means being left out, it will be soon."""
         if self.rewinds is None:
+            said = PeerSilent(worker=member.worker, generation=member.generation, silent=member.silent)
             for other in self._deployed():
-                said = PeerSilent(worker=member.worker, generation=member.generation, silent=member.silent)
-                self.send(other, said)
+                if other is not member:
+                    self.send(other, said)
 
     def gone_after_its_end(self, worker: int, member: Member | None) -> None:
         """A worker whose tasks had ended is gone, perhaps with their ends unsent: the others are told."""
