@@ -70,8 +70,8 @@ class Stream:
         """To every task.
 
         Args:
-            algorithm: the shape in which tasks pass it on: ``auto``, ``flat``, ``binary-tree``, ``ring`` or
-                ``two-way-ring``.
+            algorithm: how it gets there: by one send per task (``serial``); along a tree of workers (``flat``,
+                ``binary``, ``ring``, ``two_way_ring``); or along whichever tree turns out to be best (``auto``).
         """
         return self._input(Broadcast(algorithm))
 
