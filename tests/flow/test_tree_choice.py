@@ -86,7 +86,7 @@ def test_it_seldom_tries_others_once_it_is_settled() -> None:
     for _ in range(1000):
         name = choice.measured(100, 10.0 if name == "flat" else 11.5, pressed=False, under_way_bytes=0)
         used.append(name)
-    assert used[100:].count("flat") > 0.95 * len(used[100:])
+    assert used[100:].count("flat") > 0.9 * len(used[100:])
     assert set(used[100:]) != {"flat"}, "now and then the second best has another trial"
 
 

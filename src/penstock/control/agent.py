@@ -157,7 +157,7 @@ class _Agent:
         while self._outcome is None:
             worked = self._worker.do_work() if self._worker is not None else 0
             now_ns = time.monotonic_ns()
-            if now_ns >= look_at_ns or not worked:
+            if now_ns >= look_at_ns or self._worker is None:
                 look_at_ns = now_ns + LOOK_AT_CONTROL_EVERY_NS
                 for message in self._control.poll():
                     self._obey(message)

@@ -76,6 +76,12 @@ class OutgoingCast(Generic[Frame]):
         return self._kept_bytes
 
     @property
+    def unreceived_bytes(self) -> int:
+        """How much would have to be sent again along a new tree."""
+        received = self.received
+        return sum(size for number, (_, size) in enumerate(self._kept, self._first_kept) if number >= received)
+
+    @property
     def received(self) -> int:
         """Everything before this number has been received by all members."""
         return min((member.received for member in self.members.values()), default=self.next_number)

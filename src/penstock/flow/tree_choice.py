@@ -19,8 +19,15 @@ from penstock.transport.broadcast_cost import Costs, bottleneck_us, latency_us
 
 __all__ = ["TreeChoice"]
 
-TRIALS = 7
+TRIALS = 5
 """How many measurements decide about a tree."""
+
+PRESSED_TRIALS = 2
+"""The same where each of them is about all that was under way, and not about one message."""
+
+LEARNS_EVERY_US = 10_000
+WATCHES_EVERY_US = 100_000
+"""How often it is worth measuring: while trees are tried, and when one has been chosen."""
 
 HOPELESS = 5.0
 """A tree that is predicted to take so many times as long as the best is not tried."""
@@ -31,28 +38,32 @@ BETTER = 0.95
 WORSE = 1.6
 """When the tree in use takes so many times as long as when it was chosen, all are tried again."""
 
-LOOKS_AGAIN_AFTER = 200
+LOOKS_AGAIN_AFTER = 100
 """Measurements, after which the second best has another trial."""
-
-SIZE_SMOOTHING = 0.8
 
 
 class _Situation:
     """What is known of one kind of messages: how the trees did, and which is used."""
 
-    def __init__(self, candidates: list[str]) -> None:
+    def __init__(self, candidates: list[str], trials: int) -> None:
+        self._trials = trials
         self.current = candidates[0]
         self.untried = candidates[1:]
-        self.measured: dict[str, deque[float]] = {name: deque(maxlen=TRIALS) for name in candidates}
+        self.measured: dict[str, deque[float]] = {name: deque(maxlen=trials) for name in candidates}
         self.settled_at: float | None = None
         self.since_settled = 0
+        # What is measured right after a change is still about the change.
+        self._is_fresh = True
 
     def add(self, score: float) -> None:
         """Takes in how the current tree did, and decides which is used from now on."""
+        if self._is_fresh:
+            self._is_fresh = False
+            return
         scores = self.measured[self.current]
         scores.append(score)
         self.since_settled += 1
-        if len(scores) < TRIALS:
+        if len(scores) < self._trials:
             return
         if self.untried:
             self._try(self.untried.pop(0))
@@ -67,6 +78,7 @@ class _Situation:
         self.current = name
         self.measured[name].clear()
         self.settled_at = None
+        self._is_fresh = True
 
     def _try_all(self) -> None:
         self.untried = self._ranked()
@@ -76,6 +88,7 @@ class _Situation:
         best = self._ranked()[0]
         if best != self.current and median(self.measured[best]) > BETTER * median(self.measured[self.current]):
             best = self.current
+        self._is_fresh = best != self.current
         self.current = best
         self.settled_at = median(self.measured[best])
         self.since_settled = 0
@@ -95,8 +108,9 @@ class TreeChoice:
     def __init__(self, costs: MeasuredCosts) -> None:
         self._costs = costs
         self._layout = Layout(0, ((0,),))
-        self._size_bytes = 0.0
+        self._size_bytes = 0
         self._situations: dict[tuple[int, bool], _Situation] = {}
+        self._key = self._last_key = (-1, False)
         self.current = "flat"
         """The name of the tree to use."""
 
@@ -105,6 +119,7 @@ class TreeChoice:
         if layout != self._layout:
             self._layout = layout
             self._situations.clear()
+            self._key = self._last_key = (-1, False)
             self.current = self._candidates(pressed=False)[0]
         return self.current
 
@@ -114,16 +129,26 @@ class TreeChoice:
         When messages are `pressed`, they wait for each other: then it counts how fast all that is under way gets
         through, and not how long one of them takes.
         """
-        smooth = SIZE_SMOOTHING if self._size_bytes else 0.0
-        self._size_bytes = smooth * self._size_bytes + (1 - smooth) * size_bytes
-        key = (int(self._size_bytes).bit_length() // 2, pressed)
+        key = (size_bytes.bit_length() // 2, pressed)
+        is_steady, self._last_key = key == self._last_key, key
+        if not is_steady:  # one message of another size is not worth a change
+            return self.current
+        self._key, self._size_bytes = key, size_bytes
         situation = self._situations.get(key)
         if situation is None:
-            situation = self._situations[key] = _Situation(self._candidates(pressed=pressed))
+            trials = PRESSED_TRIALS if pressed else TRIALS
+            situation = self._situations[key] = _Situation(self._candidates(pressed=pressed), trials)
         elif situation.current == self.current:
             situation.add(us / max(1, under_way_bytes) if pressed else us)
         self.current = situation.current
         return self.current
+
+    @property
+    def asks_every_us(self) -> int:
+        """How often it is worth measuring just now."""
+        situation = self._situations.get(self._key)
+        is_settled = situation is not None and situation.settled_at is not None
+        return WATCHES_EVERY_US if is_settled else LEARNS_EVERY_US
 
     def _candidates(self, *, pressed: bool) -> list[str]:
         """The trees that may be good, the best first. Where there are few workers, several are the same: once each."""

@@ -24,6 +24,7 @@ from penstock.transport.ring import Route
 __all__ = [
     "CAST_HEADER_BYTES",
     "HEADER_BYTES",
+    "NOTHING",
     "CastGot",
     "CastHeader",
     "CastTree",
@@ -90,10 +91,13 @@ class CastHeader(NamedTuple):
     version: int
     """Of the tree that it travels along."""
     kind: int
-    """What the payload is: TUPLES, BATCH or MARKER."""
+    """What the payload is: TUPLES, BATCH or MARKER, or NOTHING."""
     asks: int
     """1: whoever receives it says so at once."""
 
+
+NOTHING = 0xFFFF
+"""The kind of a frame that only asks."""
 
 _CAST_HEADER = struct.Struct("<QQIHH")
 CAST_HEADER_BYTES = _CAST_HEADER.size

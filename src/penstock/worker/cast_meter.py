@@ -10,9 +10,6 @@ from penstock.transport.broadcast import Layout
 
 __all__ = ["CastMeter"]
 
-ASKS_EVERY_NS = 20_000_000
-"""Everybody answers a frame that asks: often enough to learn in a second, seldom enough to cost nothing."""
-
 GIVES_UP_AFTER_NS = 5_000_000_000
 """Somebody who has not answered by then will not: it was lost, or what it said was."""
 
@@ -66,7 +63,7 @@ class CastMeter:
             return False
         if self._question is not None and now_ns - self._question.at_ns < GIVES_UP_AFTER_NS:
             return False
-        self._asks_at_ns = now_ns + ASKS_EVERY_NS
+        self._asks_at_ns = now_ns + 1000 * self._choice.asks_every_us
         self._question = _Question(number, size_bytes, under_way_bytes, now_ns, members)
         return True
 

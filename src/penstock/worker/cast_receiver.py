@@ -10,6 +10,7 @@ from penstock._native import Record
 from penstock.flow.cast import IncomingCast
 from penstock.transport.frames import (
     CAST_HEADER_BYTES,
+    NOTHING,
     CastGot,
     CastTree,
     FrameKind,
@@ -102,6 +103,10 @@ class CastReceiver:
         return self._share_out(record, header.kind, header.number, incoming) if verdict.take else 0
 
     def _share_out(self, record: Record | EarlyFrame, kind: int, number: int, incoming: _Incoming) -> int:
+        if kind == NOTHING:
+            for bolt in incoming.bolts:
+                self._note_processed(incoming, bolt.task, number, 0)
+            return 0
         # Opened once for all tasks here: like tuples of the same worker, they are shared, and not copied.
         try:
             opened = self._opener.open(record, kind, memoryview(record.payload)[CAST_HEADER_BYTES:])

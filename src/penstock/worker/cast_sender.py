@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import NamedTuple
 
@@ -11,13 +11,16 @@ import msgspec
 from penstock.flow.cast import OutgoingCast
 from penstock.flow.credit import Channel, CreditTaker
 from penstock.transport.broadcast import TREES, Layout, Tree, layout_of
-from penstock.transport.frames import CastGot, CastHeader, CastTree, FrameKind, pack_cast_header
+from penstock.transport.frames import NOTHING, CastGot, CastHeader, CastTree, FrameKind, pack_cast_header
 from penstock.transport.ring import Route
 from penstock.worker.carriers import Carrier
 from penstock.worker.cast_meter import CastMeter
 from penstock.worker.company import Company
 
 __all__ = ["CastSender"]
+
+SENDS_AGAIN_AT_MOST_BYTES = 64 << 10
+WAITS_AT_MOST_NS = 2_000_000_000
 
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -44,6 +47,7 @@ class CastSender:
         credit: where the channel is blocked while too much is under way.
         window_bytes: how much that is.
         assignment: the number that frames carry.
+        now_ns: a steady clock.
     """
 
     def __init__(
@@ -60,6 +64,7 @@ class CastSender:
         credit: CreditTaker,
         window_bytes: int,
         assignment: int,
+        now_ns: Callable[[], int],
     ) -> None:
         self.cast = cast
         self.channel = channel_of(source, edge)
@@ -68,6 +73,7 @@ class CastSender:
         self._algorithm = algorithm
         self._meter = meter
         self._company = company
+        self._now_ns = now_ns
         self._carriers = carriers
         self._credit = credit
         self._route = Route(target=0, source=source, stream=edge, assignment=assignment, flags=FrameKind.CAST)
@@ -77,6 +83,8 @@ class CastSender:
         for worker in self._members:
             self._out.join(worker)
         self._children: dict[int, Carrier] = {}
+        self._changes_until_ns = 0
+        """While another tree waits until all that is under way has been received: when that has taken too long."""
 
     def send(self, route: Route, payload: bytes, tuples: int) -> None:
         """See Sender. Markers are never held up, so they take nothing of the window."""
@@ -116,8 +124,33 @@ class CastSender:
             return
         self._out.heard(worker, got.received, got.processed)
         self._unblock()
-        should_change = self._meter is not None and self._meter.heard(worker, got.received)
-        if should_change or (got.complaint and got.complaint == self._out.version):
+        if got.complaint and got.complaint == self._out.version:
+            self._plant()
+        if self._meter is not None and self._meter.heard(worker, got.received):
+            self._change()
+        elif self._changes_until_ns and self._out.received == self._out.next_number:
+            self._plant()
+
+    def _change(self) -> None:
+        """Another tree is better. Much that is under way is waited for: cheaper than to send it again."""
+        if self._out.unreceived_bytes <= SENDS_AGAIN_AT_MOST_BYTES:
+            self._plant()
+            return
+        self._changes_until_ns = self._now_ns() + WAITS_AT_MOST_NS
+        self._credit.block(self.channel)
+        nothing = _Kept(NOTHING, b"")
+        whole = self._whole(self._out.send(nothing, 0), nothing, asks=True)
+        for child in self._children.values():
+            child.send(self._route, whole, 0)
+
+    @property
+    def may_change(self) -> bool:
+        """Whether it chooses its trees itself."""
+        return self._meter is not None
+
+    def look(self) -> None:
+        """For every turn: has it been waited long enough?"""
+        if self._changes_until_ns and self._now_ns() >= self._changes_until_ns:
             self._plant()
 
     def meet(self, worker: int, *, is_new: bool, was_awaited: bool) -> None:
@@ -148,6 +181,7 @@ class CastSender:
 
     def _plant(self) -> None:
         """Says which way frames take from now on, and sends again along it what somebody may not have."""
+        self._changes_until_ns = 0
         missing = self._out.new_tree()
         tree = self._tree()
         self._children = {child: self._carriers[child] for child in tree.get(self._company.me, ())}
@@ -161,6 +195,7 @@ class CastSender:
             child.send(self._tree_route, payload, 0)
         for number, frame in missing:
             self._send(number, frame)
+        self._unblock()
 
     def _tree(self) -> Tree:
         """Over all members that are there. Those who are silent get it straight from us, and pass nothing on."""
@@ -183,7 +218,7 @@ class CastSender:
         return {worker for worker in self._out.members if self._company.knows(worker)}
 
     def _unblock(self) -> None:
-        if not self._out.is_full:
+        if not self._out.is_full and not self._changes_until_ns:
             self._credit.unblock(self.channel)
 
 

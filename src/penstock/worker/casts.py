@@ -30,10 +30,9 @@ class Casts:
         self._company = company
         self._senders = {sender.cast: sender for sender in senders}
         self._receiver = receiver
+        self._changing = [sender for sender in senders if sender.may_change]
         self.processed = receiver.processed
         """A task is done with an arrival."""
-        self.tell = receiver.tell
-        """Tells origins how far we are, where that is due. For the end of each turn."""
 
     def take(self, record: Record | EarlyFrame, kind: int) -> int:
         """Takes a frame of a cast in; returns how many tuples were for nobody. Raises one of `UNREADABLE`."""
@@ -47,6 +46,12 @@ class Casts:
             if sender is not None:  # else it tells of a cast of who was this worker before
                 sender.heard(record.source, got)
         return 0
+
+    def tell(self) -> None:
+        """For the end of each turn: tells origins how far we are, where that is due."""
+        self._receiver.tell()
+        for sender in self._changing:
+            sender.look()
 
     def culprit_bolt(self, edge: int) -> BoltTask | None:
         """The task that is told of a frame on this edge that was none."""

@@ -342,6 +342,7 @@ class Deployment:
                 credit=self._credit,
                 window_bytes=self._settings.credit_window_bytes,
                 assignment=self._assignment.number,
+                now_ns=self._steady_ns,
             )
             self._casts.append(sender)
             common = {"edge": edge.id, "source": source.id, "fields": self._fields(edge), "tracking": tracking}
