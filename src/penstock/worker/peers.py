@@ -1,4 +1,4 @@
-"""How to reach another worker: by its ring if we can share memory with it, else by a link."""
+"""How to reach another worker: by its ring if we may and can share memory with it, else by a link."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def way_to(
     *, same_node: bool, ring_address: str, link_endpoint: str, keys: LinkKeys, settings: WorkerSettings
 ) -> FrameWay:
     """A way to a peer. That two workers are on one node is a claim; attaching to the ring proves it."""
-    if same_node:
+    if same_node and settings.share_memory:
         try:
             writer = RingWriter.attach(ring_address)
         except RingAttachError as error:

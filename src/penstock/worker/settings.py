@@ -15,6 +15,9 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     inbox_bytes: int = 8 << 20
     """The ring that other workers of the node write to."""
 
+    share_memory: bool = True
+    """Whether workers of one node write into each other's rings. Without that they use links, as between nodes."""
+
     credit_window_bytes: int = 1 << 20
     """What a task may have under way to a task of another worker."""
 
