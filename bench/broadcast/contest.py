@@ -1,0 +1,88 @@
+"""All algorithms in one topology, run after run: each number of tasks with rings and with TCP, in each round."""
+
+import json
+import statistics
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import penstock as ps
+from bench.broadcast.conductor import Conductor
+from bench.broadcast.measured import RINGS, TCP, Cell, LatencyRow, Measured, ThroughputRow
+from bench.broadcast.placement import GathererWithSource
+from bench.broadcast.plan import Plan
+from bench.broadcast.topology import ANSWER_FILE, s_b_w_g
+from bench.progress import Progress
+from bench.rounds import interleaved
+from bench.stats import Spread, percentile
+
+_LOOK_EVERY_S = 1.0
+_PATIENCE_S = 300.0
+# What wakes the spout's worker are answers; to ask the spout in between would take time from the others.
+_IDLE_SPOUT_WAIT_US = 20_000
+
+
+def contest(spark: Any, plan: Plan, algorithms: Sequence[str], progress: Progress) -> Measured:
+    """Measures everything of the plan."""
+    ways = (RINGS, TCP)
+    blocks: dict[Cell, list[dict[str, Any]]] = defaultdict(list)
+    floods: dict[Cell, list[dict[str, Any]]] = defaultdict(list)
+    steps = interleaved(progress, "broadcast", ways, [f"{tasks} tasks" for tasks in plan.tasks], plan.rounds)
+    for step, (way, tasks_text) in enumerate(steps):
+        tasks = int(tasks_text.split()[0])
+        turn = step // (len(ways) * len(plan.tasks))
+        for found in _run(spark, plan, algorithms, tasks=tasks, way=way, turn=turn):
+            cell = Cell(tasks=tasks, size_bytes=found["size_bytes"], way=way, algorithm=found["algorithm"])
+            (blocks if found["window"] == 1 else floods)[cell].append(found)
+    return Measured(
+        latency=[_latency(cell, found) for cell, found in sorted(blocks.items())],
+        throughput=[_throughput(cell, found) for cell, found in sorted(floods.items())],
+    )
+
+
+def _run(spark: Any, plan: Plan, algorithms: Sequence[str], *, tasks: int, way: str, turn: int) -> list[dict[str, Any]]:
+    with tempfile.TemporaryDirectory(prefix="penstock-bench-") as folder:
+        topology = s_b_w_g(Conductor(plan.blocks(algorithms, turn), tasks), algorithms, folder)
+        with ps.start(
+            topology,
+            spark=spark,
+            workers=plan.workers,
+            scheduler=GathererWithSource(),
+            delivery="at_most_once",
+            share_memory=way == RINGS,
+            idle_spout_wait_us=_IDLE_SPOUT_WAIT_US,
+        ) as run:
+            _await_end(run, f"{tasks} tasks, {way}")
+        answer: list[dict[str, Any]] = json.loads(Path(folder, ANSWER_FILE).read_text())
+        return answer
+
+
+def _await_end(run: ps.Run, what: str) -> None:
+    """Waits for the end. An operator that fails leaves the spout waiting for answers for ever."""
+    deadline_s = time.monotonic() + _PATIENCE_S
+    while not run.wait(_LOOK_EVERY_S):
+        for failure in run.metrics().failures:
+            message = f"{what}: {failure.component} failed: {failure.message}"
+            raise ps.RunError(message)
+        if time.monotonic() > deadline_s:
+            message = f"{what}: not all messages were gathered within {_PATIENCE_S:g} s"
+            raise ps.RunError(message)
+
+
+def _latency(cell: Cell, rounds: list[dict[str, Any]]) -> LatencyRow:
+    return LatencyRow(
+        cell=cell,
+        p50_ms=Spread.over(statistics.median(found["round_trip_ns"]) / 1e6 for found in rounds),
+        p90_ms=Spread.over(percentile(sorted(found["round_trip_ns"]), 0.9) / 1e6 for found in rounds),
+        reached_ms=Spread.over(statistics.median(found["reached_ns"]) / 1e6 for found in rounds),
+    )
+
+
+def _throughput(cell: Cell, rounds: list[dict[str, Any]]) -> ThroughputRow:
+    return ThroughputRow(
+        cell=cell,
+        messages_per_s=Spread.over(len(found["gathered_ns"]) / found["gathered_ns"][-1] * 1e9 for found in rounds),
+    )

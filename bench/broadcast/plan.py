@@ -1,0 +1,90 @@
+"""What to measure, and on how large a cluster."""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from bench.broadcast.conductor import Block
+from bench.ipc.plan import KB, MB
+from bench.rounds import rotated
+from penstock.topology.groupings import BROADCAST_ALGORITHMS
+
+ALGORITHMS = BROADCAST_ALGORITHMS
+
+# More than the credit of a task lets through would only wait in the broadcaster.
+_BYTES_UNDER_WAY = 640 * KB
+_LEAST_WINDOW = 8
+_MOST_WINDOW = 128
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """All there is to measure."""
+
+    nodes: int = 4
+    workers_per_node: int = 4
+    rate_bits_per_s: int = 100_000_000
+    """Of each node's link, in each direction. At the paper's 1 Gb/s, two cores would be the scarce thing."""
+    rounds: int
+    tasks: tuple[int, ...]
+    latency_sizes_bytes: tuple[int, ...]
+    throughput_sizes_bytes: tuple[int, ...]
+    latency_s: float
+    """How long one block of round trips takes, unless there are too few by then."""
+    throughput_s: float
+
+    @property
+    def workers(self) -> int:
+        """Of the whole cluster."""
+        return self.nodes * self.workers_per_node
+
+    def blocks(self, algorithms: Sequence[str], turn: int) -> list[Block]:
+        """All that one run goes through: of each size every algorithm, another one first in each round."""
+        algorithms = rotated(algorithms, turn)
+        return [*self._latency_blocks(algorithms), *self._throughput_blocks(algorithms)]
+
+    def _latency_blocks(self, algorithms: Sequence[str]) -> Iterator[Block]:
+        for size_bytes in self.latency_sizes_bytes:
+            slow = size_bytes >= MB  # seconds per message, one by one
+            for algorithm in algorithms:
+                yield Block(
+                    algorithm=algorithm,
+                    size_bytes=size_bytes,
+                    window=1,
+                    warm_up=1 if slow else 5,
+                    least=2 if slow else 5,
+                    most=200,
+                    seconds=self.latency_s,
+                )
+
+    def _throughput_blocks(self, algorithms: Sequence[str]) -> Iterator[Block]:
+        for size_bytes in self.throughput_sizes_bytes:
+            window = max(_LEAST_WINDOW, min(_MOST_WINDOW, _BYTES_UNDER_WAY // size_bytes))
+            for algorithm in algorithms:
+                yield Block(
+                    algorithm=algorithm,
+                    size_bytes=size_bytes,
+                    window=window,
+                    warm_up=window,
+                    least=window // 2,
+                    most=1_000_000,
+                    seconds=self.throughput_s,
+                )
+
+
+FULL = Plan(
+    rounds=3,
+    tasks=(10, 30, 60),
+    latency_sizes_bytes=(100, 1 * KB, 10 * KB, 100 * KB, 1 * MB),
+    throughput_sizes_bytes=(1 * KB, 10 * KB, 100 * KB),
+    latency_s=0.7,
+    throughput_s=0.7,
+)
+
+QUICK = Plan(
+    rounds=1,
+    tasks=(10, 60),
+    latency_sizes_bytes=(100, 100 * KB),
+    throughput_sizes_bytes=(100 * KB,),
+    latency_s=0.3,
+    throughput_s=0.4,
+)
