@@ -87,7 +87,7 @@ def test_what_has_no_shape_has_no_queue() -> None:
 
 def test_a_rate_is_set_at_both_ends_of_a_cable() -> None:
     shape = Shape(rate_bits_per_s=10**9)
-    wanted = "qdisc replace dev eth0 root handle 2: tbf rate 1000000000bit burst 1250000b limit 7500000b"
+    wanted = "qdisc replace dev eth0 root handle 2: tbf rate 1000000000bit burst 125000b limit 6375000b"
 
     for at_node in (True, False):
         assert [" ".join(command) for command in queue_commands("eth0", shape, at_node=at_node)] == [wanted]

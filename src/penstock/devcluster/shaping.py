@@ -10,9 +10,10 @@ from penstock.devcluster.settings import Shape
 
 __all__ = ["queue_commands"]
 
-# What may be sent at once. Below a few packets nothing would pass; above a hundredth of a second it would be no rate.
+# What may be sent at once. Below a few packets nothing would pass; with much more, a message that fits into it would
+# take no time at all.
 _LEAST_BURST_BYTES = 4 * 1514
-_BURST_S = 0.01
+_BURST_S = 0.001
 # What may wait: as much as a switch would hold. Beyond it packets are dropped, and TCP slows down.
 _LEAST_QUEUE_BYTES = 32 * 1514
 _QUEUE_S = 0.05
