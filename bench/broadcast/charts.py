@@ -40,13 +40,14 @@ def save_charts(out: Path, measured: Measured) -> tuple[Path, ...]:
 
 
 def _save(path: Path, title: str, unit: str, values: Mapping[Cell, float], line_of: Callable[[Cell], str]) -> Path:
+    sizes_up = sorted(values, key=lambda cell: cell.size_bytes)
     lines: dict[str, list[tuple[float, float]]] = {}
-    for cell in sorted(values):
+    for cell in sizes_up:
         lines.setdefault(line_of(cell), []).append((cell.size_bytes, values[cell]))
     return save_line_chart(
         path,
         title=title,
-        x=Axis(label="message size", ticks={cell.size_bytes: size_text(cell.size_bytes) for cell in sorted(values)}),
+        x=Axis(label="message size", ticks={cell.size_bytes: size_text(cell.size_bytes) for cell in sizes_up}),
         y=Axis(label=unit),
         lines=lines,
     )

@@ -5,7 +5,7 @@ import statistics
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ _IDLE_SPOUT_WAIT_US = 20_000
 def contest(spark: Any, plan: Plan, algorithms: Sequence[str], progress: Progress) -> Measured:
     """Measures everything of the plan."""
     ways = (RINGS, TCP)
-    blocks: dict[Cell, list[dict[str, Any]]] = defaultdict(list)
+    round_trips: dict[Cell, list[dict[str, Any]]] = defaultdict(list)
     floods: dict[Cell, list[dict[str, Any]]] = defaultdict(list)
     steps = interleaved(progress, "broadcast", ways, [f"{tasks} tasks" for tasks in plan.tasks], plan.rounds)
     for step, (way, tasks_text) in enumerate(steps):
@@ -36,11 +36,16 @@ def contest(spark: Any, plan: Plan, algorithms: Sequence[str], progress: Progres
         turn = step // (len(ways) * len(plan.tasks))
         for found in _run(spark, plan, algorithms, tasks=tasks, way=way, turn=turn):
             cell = Cell(tasks=tasks, size_bytes=found["size_bytes"], way=way, algorithm=found["algorithm"])
-            (blocks if found["window"] == 1 else floods)[cell].append(found)
+            (round_trips if found["window"] == 1 else floods)[cell].append(found)
     return Measured(
-        latency=[_latency(cell, found) for cell, found in sorted(blocks.items())],
-        throughput=[_throughput(cell, found) for cell, found in sorted(floods.items())],
+        latency=[_latency(cell, round_trips[cell]) for cell in _in_order(round_trips, algorithms)],
+        throughput=[_throughput(cell, floods[cell]) for cell in _in_order(floods, algorithms)],
     )
+
+
+def _in_order(cells: Iterable[Cell], algorithms: Sequence[str]) -> list[Cell]:
+    """Algorithms as they were named: rounds begin with another one each."""
+    return sorted(cells, key=lambda cell: (cell.tasks, cell.size_bytes, cell.way, algorithms.index(cell.algorithm)))
 
 
 def _run(spark: Any, plan: Plan, algorithms: Sequence[str], *, tasks: int, way: str, turn: int) -> list[dict[str, Any]]:

@@ -1,7 +1,5 @@
 """All that one run of the benchmark has measured."""
 
-from collections.abc import Iterable
-
 import msgspec
 
 from bench.stats import Spread
@@ -11,7 +9,7 @@ TCP = "TCP"
 """How workers of one node reach each other. Between nodes it is TCP, always."""
 
 
-class Cell(msgspec.Struct, frozen=True, kw_only=True, order=True):
+class Cell(msgspec.Struct, frozen=True, kw_only=True):
     """What was measured together."""
 
     tasks: int
@@ -60,8 +58,3 @@ def other_algorithm(cell: Cell, algorithm: str) -> Cell:
 def other_way(cell: Cell, way: str) -> Cell:
     """The same cell by another way."""
     return msgspec.structs.replace(cell, way=way)
-
-
-def distinct_tasks(rows: Iterable[LatencyRow | ThroughputRow]) -> list[int]:
-    """All numbers of tasks."""
-    return sorted({row.cell.tasks for row in rows})
