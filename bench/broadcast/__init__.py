@@ -11,4 +11,6 @@ measured     all that was measured
 goals        what is wanted
 tables       what is shown
 charts       the paper's figures 8 to 10
+
+simulation, simulation_tables and simulation_charts are of clusters that are larger than any box.
 """

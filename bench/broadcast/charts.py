@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from bench.broadcast.goals import SERIAL
 from bench.broadcast.measured import RINGS, TCP, Cell, Measured, other_algorithm
+from bench.broadcast.plan import SERIAL
 from bench.broadcast.tables import ring_savings_ms
 from bench.ipc.plan import size_text
 from bench.plots import Axis, save_line_chart

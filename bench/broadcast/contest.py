@@ -58,6 +58,7 @@ def _run(spark: Any, plan: Plan, algorithms: Sequence[str], *, tasks: int, way: 
             scheduler=GathererWithSource(),
             delivery="at_most_once",
             share_memory=way == RINGS,
+            credit_window_bytes=plan.credit_window_bytes,
             idle_spout_wait_us=_IDLE_SPOUT_WAIT_US,
         ) as run:
             _await_end(run, f"{tasks} tasks, {way}")

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 
 from bench.broadcast.measured import RINGS, TCP, Cell, Measured, other_algorithm, other_way
+from bench.broadcast.plan import SERIAL
 from bench.ipc.plan import KB
 from bench.report import Goal
 
-SERIAL = "serial"
 AUTO = "auto"
 RING_SHAPED = ("ring", "two_way_ring")
 _TASKS = 60

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 
-from bench.broadcast.goals import SERIAL
 from bench.broadcast.measured import RINGS, TCP, Cell, Measured, other_algorithm, other_way
+from bench.broadcast.plan import SERIAL
 from bench.ipc.plan import size_text
 from bench.report import Table, format_figure
 from bench.stats import Spread
