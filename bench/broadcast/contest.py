@@ -24,23 +24,38 @@ _PATIENCE_S = 300.0
 # What wakes the spout's worker are answers; to ask the spout in between would take time from the others.
 _IDLE_SPOUT_WAIT_US = 20_000
 
+Found = dict[str, list[int]]
+"""The nanoseconds of all messages of a cell in one run, as the conductor notes them."""
+
 
 def contest(spark: Any, plan: Plan, algorithms: Sequence[str], progress: Progress) -> Measured:
     """Measures everything of the plan."""
     ways = (RINGS, TCP)
-    round_trips: dict[Cell, list[dict[str, Any]]] = defaultdict(list)
-    floods: dict[Cell, list[dict[str, Any]]] = defaultdict(list)
+    round_trips: dict[Cell, list[Found]] = defaultdict(list)
+    floods: dict[Cell, list[Found]] = defaultdict(list)
     steps = interleaved(progress, "broadcast", ways, [f"{tasks} tasks" for tasks in plan.tasks], plan.rounds)
     for step, (way, tasks_text) in enumerate(steps):
         tasks = int(tasks_text.split()[0])
         turn = step // (len(ways) * len(plan.tasks))
-        for found in _run(spark, plan, algorithms, tasks=tasks, way=way, turn=turn):
-            cell = Cell(tasks=tasks, size_bytes=found["size_bytes"], way=way, algorithm=found["algorithm"])
-            (round_trips if found["window"] == 1 else floods)[cell].append(found)
+        found = _run(spark, plan, algorithms, tasks=tasks, way=way, turn=turn)
+        for (algorithm, size_bytes, alone), one in _by_cell(found).items():
+            cell = Cell(tasks=tasks, size_bytes=size_bytes, way=way, algorithm=algorithm)
+            (round_trips if alone else floods)[cell].append(one)
     return Measured(
         latency=[_latency(cell, round_trips[cell]) for cell in _in_order(round_trips, algorithms)],
         throughput=[_throughput(cell, floods[cell]) for cell in _in_order(floods, algorithms)],
     )
+
+
+def _by_cell(blocks: list[dict[str, Any]]) -> dict[tuple[str, int, bool], Found]:
+    """What one run has found, its passes put together, by algorithm, size and whether messages went one by one."""
+    cells: dict[tuple[str, int, bool], Found] = {}
+    for block in blocks:
+        if block["round_trip_ns"]:  # else it was there to warm up
+            cell = cells.setdefault((block["algorithm"], block["size_bytes"], block["window"] == 1), defaultdict(list))
+            for name in ("round_trip_ns", "reached_ns", "gathered_ns"):
+                cell[name] += block[name]
+    return cells
 
 
 def _in_order(cells: Iterable[Cell], algorithms: Sequence[str]) -> list[Cell]:
@@ -78,7 +93,7 @@ def _await_end(run: ps.Run, what: str) -> None:
             raise ps.RunError(message)
 
 
-def _latency(cell: Cell, rounds: list[dict[str, Any]]) -> LatencyRow:
+def _latency(cell: Cell, rounds: list[Found]) -> LatencyRow:
     return LatencyRow(
         cell=cell,
         p50_ms=Spread.over(statistics.median(found["round_trip_ns"]) / 1e6 for found in rounds),
@@ -87,7 +102,7 @@ def _latency(cell: Cell, rounds: list[dict[str, Any]]) -> LatencyRow:
     )
 
 
-def _throughput(cell: Cell, rounds: list[dict[str, Any]]) -> ThroughputRow:
+def _throughput(cell: Cell, rounds: list[Found]) -> ThroughputRow:
     return ThroughputRow(
         cell=cell,
         messages_per_s=Spread.over(len(found["gathered_ns"]) / found["gathered_ns"][-1] * 1e9 for found in rounds),

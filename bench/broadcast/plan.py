@@ -32,7 +32,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     latency_sizes_bytes: tuple[int, ...]
     throughput_sizes_bytes: tuple[int, ...]
     latency_s: float
-    """How long one block of round trips takes, unless there are too few by then."""
+    """How long the round trips of one cell take in one run, unless there are too few by then."""
+    passes: int = 2
+    """In how many parts, so that all algorithms get something of whatever else is going on."""
     throughput_s: float
 
     @property
@@ -43,21 +45,34 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     def blocks(self, algorithms: Sequence[str], turn: int) -> list[Block]:
         """All that one run goes through: of each size every algorithm, another one first in each round."""
         algorithms = rotated(algorithms, turn)
-        return [*self._latency_blocks(algorithms), *self._throughput_blocks(algorithms)]
+        return [
+            *self._warm_up_blocks(algorithms),
+            *self._latency_blocks(algorithms),
+            *self._throughput_blocks(algorithms),
+        ]
+
+    def _warm_up_blocks(self, algorithms: Sequence[str]) -> Iterator[Block]:
+        """The first messages of a run are slow, whoever sends them."""
+        for size_bytes in (min(self.latency_sizes_bytes), 10 * KB):
+            for algorithm in algorithms:
+                yield Block(
+                    algorithm=algorithm, size_bytes=size_bytes, window=1, warm_up=20, least=0, most=0, seconds=0.0
+                )
 
     def _latency_blocks(self, algorithms: Sequence[str]) -> Iterator[Block]:
         for size_bytes in self.latency_sizes_bytes:
-            slow = size_bytes >= MB  # seconds per message, one by one
-            for algorithm in algorithms:
-                yield Block(
-                    algorithm=algorithm,
-                    size_bytes=size_bytes,
-                    window=1,
-                    warm_up=1 if slow else 5,
-                    least=2 if slow else 5,
-                    most=200,
-                    seconds=self.latency_s,
-                )
+            slow = size_bytes >= 100 * KB
+            for _ in range(self.passes):
+                for algorithm in algorithms:
+                    yield Block(
+                        algorithm=algorithm,
+                        size_bytes=size_bytes,
+                        window=1,
+                        warm_up=1 if slow else 5,
+                        least=1 if size_bytes >= MB else 3,  # by serial, seconds each
+                        most=200,
+                        seconds=self.latency_s / self.passes,
+                    )
 
     def _throughput_blocks(self, algorithms: Sequence[str]) -> Iterator[Block]:
         for size_bytes in self.throughput_sizes_bytes:

@@ -76,3 +76,14 @@ def test_source_and_gatherer_share_a_worker_and_the_broadcaster_is_on_another_no
     assert workers["s", 0] == workers["g", 0]
     assert workers["s", 0] // 2 != workers["b", 0] // 2
     assert {worker for (component, _), worker in workers.items() if component == "w"} == {0, 1, 2, 3}
+
+
+def test_the_first_messages_of_a_run_are_not_measured() -> None:
+    conductor = Conductor([block(warm_up=2, least=0, most=0), block(warm_up=0, most=2)], tasks=1)
+    for _ in range(6):  # two messages and an end, twice
+        sent = conductor.next()
+        if sent is not None:
+            conductor.answered(sent[0], 0, 1)
+    with pytest.raises(StopIteration):
+        conductor.next()
+    assert [len(found["round_trip_ns"]) for found in conductor.results()] == [0, 2]
