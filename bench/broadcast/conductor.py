@@ -42,6 +42,7 @@ class Conductor:
 
     def _begin_block(self) -> None:
         self.sent = self.gathered = 0
+        self.stopping = False
         self.warm_ns = 0
         self.under_way: dict[int, list[int]] = {}
         self.outcomes.append({"round_trip_ns": [], "reached_ns": [], "gathered_ns": []})
@@ -51,12 +52,13 @@ class Conductor:
         if self.position == len(self.blocks):
             raise StopIteration
         block = self.blocks[self.position]
-        if self._is_over(block):
+        if len(self.under_way) == block.window:
+            return None
+        self.stopping = self.stopping or self._is_over(block)
+        if self.stopping:
             if not self.under_way:
                 self.position += 1
                 self._begin_block()
-            return None
-        if len(self.under_way) == block.window:
             return None
         number = self.sent
         self.sent += 1
@@ -64,7 +66,7 @@ class Conductor:
         return number, block.algorithm, block.size_bytes
 
     def _is_over(self, block: Block) -> bool:
-        measured = self.sent - block.warm_up
+        measured = self.gathered - block.warm_up
         if measured < block.least:
             return False
         timed_out = bool(self.warm_ns) and time.monotonic_ns() - self.warm_ns > block.seconds * 1e9
@@ -90,7 +92,9 @@ class Conductor:
         warm_up = self.blocks[self.position].warm_up
         if self.gathered == warm_up:
             self.warm_ns = now_ns
-        if self.gathered > warm_up:
+        # As much is under way at the end of what is measured as at its beginning. Else what had passed some links
+        # before would count as done in that time, and all the more the larger the window is.
+        if self.gathered > warm_up and not self.stopping:
             outcome = self.outcomes[self.position]
             outcome["round_trip_ns"].append(now_ns - sent_ns)
             outcome["reached_ns"].append(reached_ns - sent_ns)

@@ -84,7 +84,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
                     size_bytes=size_bytes,
                     window=window,
                     warm_up=window,
-                    least=window // 2,
+                    least=max(4, window // 2),
                     most=1_000_000,
                     seconds=self.throughput_s,
                 )
