@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 
+from penstock.topology.bolts import BatchBolt
+from penstock.topology.spec import ComponentSpec
 from penstock.topology.topology import Topology
 
-__all__ = ["most_after"]
+__all__ = ["comes_of_many", "most_after"]
 
 
-def most_after(topology: Topology, kind: type) -> dict[str, int]:
-    """For each component: how many components of a kind what it emits can meet at most."""
+def most_after(topology: Topology, counts: Callable[[ComponentSpec], bool]) -> dict[str, int]:
+    """For each component: how many components that count what it emits can meet at most."""
     takers: dict[str, list[str]] = defaultdict(list)
     for name, spec in topology.components.items():
         for taken in spec.inputs:
@@ -20,9 +23,12 @@ def most_after(topology: Topology, kind: type) -> dict[str, int]:
     def after(name: str) -> int:
         if name not in met:
             components = topology.components
-            met[name] = max(
-                (after(taker) + isinstance(components[taker].logic, kind) for taker in takers[name]), default=0
-            )
+            met[name] = max((after(taker) + counts(components[taker]) for taker in takers[name]), default=0)
         return met[name]
 
     return {name: after(name) for name in topology.components}
+
+
+def comes_of_many(spec: ComponentSpec) -> bool:
+    """Whether what a component emits comes of several tuples at once."""
+    return isinstance(spec.logic, BatchBolt)

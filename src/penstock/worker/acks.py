@@ -32,7 +32,7 @@ class Acks:
         worker_of: where each task is.
         carriers: the ways to the other workers.
         assignment: the number that frames carry.
-        rounds: how many batch bolts there are on the longest way through the topology, see `_worker_passed`.
+        rounds: how many bolts that keep trees there are on the longest way through the topology, see `_worker_passed`.
     """
 
     def __init__(
@@ -69,7 +69,9 @@ class Acks:
                 worker = self._worker_of.get(task, self._worker)
                 if worker != self._worker:  # else nobody keeps such a tree: its root was made up
                     self._send(worker, FrameKind.NEWS, task, _encode(told))
-            if not len(self._book):  # what was told may be news again, of the trees that a batch bolt was given
+            if not len(
+                self._book
+            ):  # what was told may be news again, where a bolt keeps trees
                 return
 
     def heard(self, task: int, payload: bytes | memoryview) -> None:
@@ -109,17 +111,17 @@ class Acks:
         self._worker_passed(self._worker, epoch, number)
 
     def _worker_passed(self, worker: int, epoch: int, number: int) -> None:
-        """Goes round by round, because what a batch bolt was given is done only when what it emitted is.
+        """Goes round by round, because what a bolt was given that keeps trees is done only when what it emitted is.
 
-        In round 0 the marker has passed all tasks, and all news of that were told: so batch bolts that feed no other
-        batch bolt know what they have lost. When they have told that, round 1 begins, in which those before them know;
+        In round 0 the marker has passed all tasks, and all news of that were told: so those of these bolts that feed
+        no other know what they have lost. When they have told that, round 1 begins, in which those before them know;
         and so on up to the spouts.
         """
         everywhere = self._sweeps[number].passed(worker, epoch)
         if everywhere is None:
             return
         for keeper in self._keepers.values():
-            if keeper.batch_bolts_after == number:
+            if keeper.keepers_after == number:
                 keeper.marker_passed(everywhere)
         if number + 1 < len(self._sweeps):
             self.tell()

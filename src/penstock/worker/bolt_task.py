@@ -17,12 +17,12 @@ from penstock.worker.arrival import Arrival, Marker
 from penstock.worker.arrival_queue import ArrivalQueue
 from penstock.worker.care import Care, Notes
 from penstock.worker.careful_runner import CarefulRunner
+from penstock.worker.own_trees import OwnTrees
 from penstock.worker.runner_choice import runner_for
 from penstock.worker.runners import InputEdge, RecordRunner, Runner
 from penstock.worker.sink_runner import TrackedSinkRunner
 from penstock.worker.tasks import RunningTask
 from penstock.worker.tracked_runners import TrackedBatchRunner
-from penstock.worker.tracking import Keeper
 
 __all__ = ["BoltTask"]
 
@@ -161,16 +161,16 @@ class BoltTask(RunningTask):
             else:
                 self.passed_epoch = aligned.epoch
             self.flush(self.clock.now_ns())
-            if isinstance(self._runner, TrackedBatchRunner):
-                self._runner.mark(aligned.epoch)
+            if self.keeper is not None:
+                self.keeper.mark(aligned.epoch)
             if self._save is not None and not aligned.ends:
                 self._save(self.task, aligned.epoch)
             self.outputs.put_marker(aligned)
 
     @property
-    def keeper(self) -> Keeper | None:
+    def keeper(self) -> OwnTrees | None:
         """What keeps trees here, if anything does."""
-        return self._runner if isinstance(self._runner, TrackedBatchRunner) else None
+        return self._runner.trees if isinstance(self._runner, TrackedBatchRunner) else None
 
     def watch_keys(self, touch: Callable[[Sequence[Any]], None]) -> None:
         """From now on, tells which keys' state may change."""

@@ -16,14 +16,14 @@ from penstock.plan.edges import Edge, edges_of
 from penstock.plan.shape import shape_of
 from penstock.plan.tasks import Task, tasks_of
 from penstock.topology.arrow_sink import ArrowSink
-from penstock.topology.bolts import BatchBolt, KeyedBolt
+from penstock.topology.bolts import KeyedBolt
 from penstock.topology.context import TaskContext
 from penstock.topology.groupings import Broadcast, By, Grouping, PartialKey
 from penstock.topology.spec import ComponentSpec
 from penstock.topology.topology import Topology
 from penstock.topology.transactional import TransactionalSink
 from penstock.topology.tuples import Tuple, tuple_class
-from penstock.topology.ways import most_after
+from penstock.topology.ways import comes_of_many, most_after
 from penstock.transport.values import row_decoder
 from penstock.worker.acks import Acks
 from penstock.worker.arrival import Arrival
@@ -108,7 +108,7 @@ class Deployment:
         self._costs = MeasuredCosts()
         self._steady_ns = steady_ns_of(self._clock)
         self._book = AckBook(self._random_number) if self._settings.delivery == "at_least_once" else None
-        self._batch_bolts_after = most_after(topology, BatchBolt)
+        self._keepers_after = most_after(topology, comes_of_many)
         self._bolts: dict[int, BoltTask] = {}
         self._built: Worker | None = None
 
@@ -195,7 +195,7 @@ class Deployment:
             worker_of=self._assignment.worker_of,
             carriers=self._carriers,
             assignment=self._assignment.number,
-            rounds=max(self._batch_bolts_after.values()),
+            rounds=max(self._keepers_after.values()),
         )
         for running in tasks:
             if running.keeper is not None:
@@ -249,7 +249,7 @@ class Deployment:
         tracking = None if self._book is None else Tracking(self._book)
         return {
             "tracking": tracking,
-            "batch_bolts_after": self._batch_bolts_after[task.component],
+            "keepers_after": self._keepers_after[task.component],
             "task": task.id,
             "component": task.component,
             # Tasks of one worker must not share what their user's object holds.

@@ -28,7 +28,7 @@ class RunningTask:
         clock: Clock,
         failures: Failures,
         tracking: Tracking | None,
-        batch_bolts_after: int,
+        keepers_after: int,
     ) -> None:
         self.task = task
         self.component = component
@@ -38,8 +38,8 @@ class RunningTask:
         self.failures = failures
         self.tracking = tracking
         """None where trees are not tracked."""
-        self.batch_bolts_after = batch_bolts_after
-        """How many batch bolts what it emits can meet at most."""
+        self.keepers_after = keepers_after
+        """How many bolts that keep trees what it emits can meet at most."""
         self.passed_epoch = 0
         """The newest epoch whose marker it has passed on."""
         self.processed = 0

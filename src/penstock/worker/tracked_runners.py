@@ -9,19 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from penstock.flow.ledger import AckBook, Ledger, News
-from penstock.flow.runs import Runs
 from penstock.worker.arrival import Arrival
 from penstock.worker.failures import reason_of
+from penstock.worker.own_trees import OwnTrees
 from penstock.worker.runners import BatchRunner, InputEdge, RecordRunner
 from penstock.worker.tracking import Tracking
 
 if TYPE_CHECKING:
     from penstock.worker.tasks import RunningTask
 
-__all__ = ["LOST", "TrackedBatchRunner", "TrackedRecordRunner"]
-
-LOST = "what came of it was lost on the way, or with a worker"
+__all__ = ["TrackedBatchRunner", "TrackedRecordRunner"]
 
 
 class TrackedRecordRunner(RecordRunner):
@@ -48,60 +45,24 @@ class TrackedRecordRunner(RecordRunner):
 
 
 class TrackedBatchRunner(BatchRunner):
-    """Keeps a tree for each batch (a `penstock.worker.tracking.Keeper`)."""
+    """Keeps a tree for each batch."""
 
     def __init__(self, task: RunningTask, inputs: dict[int, InputEdge], tracking: Tracking) -> None:
         super().__init__(task, inputs)
-        self.task = task.task
-        self.batch_bolts_after = task.batch_bolts_after
         self._tracking = tracking
-        self._book: AckBook = tracking.book
-        self._ledger = Ledger(task.task)
-        self._given: dict[int, list[tuple[Runs, int]]] = {}
-        """By the root of our own tree, frame by frame: how many tuples of which trees went into it, and its number."""
+        self.trees = own_trees_of(task, tracking)
 
     def run_all(self, arrivals: Sequence[Arrival]) -> None:
         """See Runner."""
-        root = self._ledger.begin()
-        self._given[root] = [(arrival.runs, arrival.frame) for arrival in arrivals]
-        self._tracking.work_on(root)
+        self._tracking.work_on(self.trees.begin([(arrival.runs, arrival.frame) for arrival in arrivals]))
         super().run_all(arrivals)
         self._tracking.leave()
 
     def _failed(self, error: BaseException, culprit: Any) -> None:
         super()._failed(error, culprit)
-        self._give_up(self._tracking.root, self._task.component, reason_of(error))
+        self.trees.give_up(self._tracking.root, self._task.component, reason_of(error))
 
-    def hear_own(self, news: News | None) -> None:
-        """See Keeper."""
-        self._fail(news)
-        self._complete(self._ledger.hear_own(news.sums if news else ()))
 
-    def hear(self, news: News) -> None:
-        """See Keeper."""
-        self._fail(news)
-        self._complete(self._ledger.hear(news.sums))
-
-    def mark(self, epoch: int) -> None:
-        """A marker of this epoch follows all batches so far."""
-        self._ledger.mark(epoch)
-
-    def marker_passed(self, epoch: int) -> None:
-        """See Keeper."""
-        for root in self._ledger.passed(epoch):
-            self._give_up(root, self._task.component, LOST)
-
-    def _complete(self, roots: list[int]) -> None:
-        for root in roots:
-            for runs, frame in self._given.pop(root):
-                self._book.processed(runs, frame)
-
-    def _fail(self, news: News | None) -> None:
-        for tree in news.failed if news else ():
-            self._give_up(tree.root, tree.component, tree.reason)
-
-    def _give_up(self, root: int, component: str, reason: str) -> None:
-        self._ledger.give_up(root)
-        for runs, _ in self._given.pop(root, ()):
-            for theirs, _ in runs:
-                self._book.failed(theirs, component, reason)
+def own_trees_of(task: RunningTask, tracking: Tracking) -> OwnTrees:
+    """A place for the trees that a task keeps itself."""
+    return OwnTrees(task=task.task, component=task.component, keepers_after=task.keepers_after, book=tracking.book)

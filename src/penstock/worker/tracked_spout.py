@@ -18,9 +18,9 @@ from penstock.topology.spouts import Spout
 from penstock.topology.tuples import Tuple
 from penstock.worker.batches import rows_of
 from penstock.worker.failures import USER_ERRORS
+from penstock.worker.own_trees import LOST
 from penstock.worker.resume import SpoutProgress
 from penstock.worker.spout_task import SpoutTask
-from penstock.worker.tracked_runners import LOST
 from penstock.worker.tracking import Keeper, Tracking
 
 __all__ = ["GivenUpError", "TrackedSpoutTask"]

@@ -41,11 +41,11 @@ class Tracking:
 
 
 class Keeper(Protocol):
-    """A task that keeps trees: a spout, or a batch bolt, whose outputs come of many tuples at once."""
+    """A task that keeps trees: a spout, or a bolt whose outputs come of many tuples at once, as a batch bolt's do."""
 
     task: int
-    batch_bolts_after: int
-    """How many batch bolts what it emits can meet at most."""
+    keepers_after: int
+    """How many bolts that keep trees what it emits can meet at most."""
 
     def hear_own(self, news: News | None) -> None:
         """Takes in what its own worker has to tell after a turn, which may be nothing."""
