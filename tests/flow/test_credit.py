@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from penstock.flow.credit import CreditGiver, CreditTaker
 
-SOURCE, TASK = 3, 7
+SENDER, SOURCE, TASK = 1, 3, 7
 CHANNEL = (SOURCE, TASK)
 
 frames = st.integers(1, 5000)
@@ -31,7 +31,7 @@ def test_what_is_under_way_is_less_than_a_window_and_one_frame(window: int, size
         elif step == "process" and on_the_way:
             size = on_the_way.popleft()
             true_under_way -= size
-            if due := giver.processed(CHANNEL, size):
+            if due := giver.processed(SENDER, CHANNEL, size):
                 credit_on_the_way.append(due)
         elif step == "credit" and credit_on_the_way:
             taker.returned(CHANNEL, credit_on_the_way.popleft())
@@ -45,7 +45,7 @@ def test_a_sender_whose_frames_were_all_processed_may_send_again(window: int, si
     for size in sizes:
         taker.sent(CHANNEL, size)
     for size in sizes:
-        if due := giver.processed(CHANNEL, size):
+        if due := giver.processed(SENDER, CHANNEL, size):
             taker.returned(CHANNEL, due)
 
     assert CHANNEL not in taker.exhausted
@@ -81,9 +81,9 @@ def test_credit_that_comes_for_a_forgotten_task_is_harmless() -> None:
 
 def test_a_new_sender_is_not_credited_with_what_its_predecessor_sent() -> None:
     giver = CreditGiver(window_bytes=100)
-    assert giver.processed(CHANNEL, 24) == 0
-    assert giver.processed((SOURCE + 1, TASK), 24) == 0
-    giver.forget([SOURCE])
+    assert giver.processed(SENDER, CHANNEL, 24) == 0
+    assert giver.processed(SENDER + 1, CHANNEL, 24) == 0
+    giver.forget(SENDER)
 
-    assert giver.processed(CHANNEL, 1) == 0
-    assert giver.processed((SOURCE + 1, TASK), 1) == 25
+    assert giver.processed(SENDER, CHANNEL, 1) == 0
+    assert giver.processed(SENDER + 1, CHANNEL, 1) == 25

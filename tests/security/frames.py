@@ -11,6 +11,7 @@ import pyarrow as pa
 from penstock.testing import CapturedSink, FedSpout, LocalCluster, Result
 from penstock.testing.memory import MemoryInbox, MemoryRecord
 from penstock.topology.bolts import BatchBolt
+from penstock.topology.groupings import Combine
 from penstock.topology.topology import Topology
 from penstock.transport.frames import FrameKind
 from penstock.transport.ring import Route
@@ -51,9 +52,9 @@ class Receiver:
 
 
 @contextmanager
-def receiving_worker() -> Iterator[Receiver]:
+def receiving_worker(*, combine: Combine | None = None) -> Iterator[Receiver]:
     topo, sink, spout = Topology("receiving"), CapturedSink(), FedSpout(fields=("word",))
-    topo.bolt("sink", sink, topo.spout("words", spout).shuffle())
+    topo.bolt("sink", sink, topo.spout("words", spout).to_one(combine))
     settings = WorkerSettings(credit_window_bytes=WINDOW_BYTES)
     with LocalCluster(topo, worker_of={SPOUT: SENDING, SINK: RECEIVING}, settings=settings) as cluster:
         cluster.settle()

@@ -69,6 +69,29 @@ def test_what_is_no_frame_is_counted_and_the_next_is_taken(name: str) -> None:
         refused_frame(receiver, payload, flags=kind)
 
 
+ROOT = 1
+BAD_COMBINED = {
+    "noise": b"\xc1",
+    "a sender that is none": msgspec.msgpack.encode((1, 1, 1, 7, [(ROOT, 1)], ["word"])),
+    "no trees": msgspec.msgpack.encode((1, 1, 1, 0, [], ["word"])),
+    "trees without tuples": msgspec.msgpack.encode((1, 1, 1, 0, [(ROOT, 0)], ["word"])),
+    "too few values": msgspec.msgpack.encode((1, 1, 1, 0, [(ROOT, 1)], [])),
+    "a time before time": msgspec.msgpack.encode((-1, 1, 1, 0, [(ROOT, 1)], ["word"])),
+}
+
+
+@pytest.mark.parametrize("name", BAD_COMBINED)
+def test_what_is_no_frame_of_one_that_stands_for_many_is_counted(name: str) -> None:
+    with receiving_worker(combine=lambda a, b: (a.word + b.word,)) as receiver:
+        refused_frame(receiver, BAD_COMBINED[name], flags=FrameKind.COMBINED)
+
+
+def test_one_that_stands_for_many_is_refused_where_nothing_is_put_together() -> None:
+    good = msgspec.msgpack.encode((1, 1, 1, 0, [(ROOT, 1)], ["word"]))
+    with receiving_worker() as receiver:
+        refused_frame(receiver, good, flags=FrameKind.COMBINED)
+
+
 def test_it_is_reported_once_with_a_count_as_a_failure_of_the_task() -> None:
     with receiving_worker() as receiver:
         for _ in range(3):

@@ -127,6 +127,16 @@ def test_a_custom_grouping_has_to_be_a_function_of_values_and_count() -> None:
     assert b.endswith("wanted to call it with (values, count), but it takes (values)")
 
 
+def test_combine_has_to_be_a_function_of_two() -> None:
+    topo, source = topology_with_numbers()
+    topo.bolt("a", sink, source.to_one(combine=3))  # type: ignore[arg-type]
+    topo.bolt("b", sink, source.to_one(combine=lambda a: a))  # type: ignore[arg-type, misc]
+    topo.bolt("c", sink, source.to_one(combine=lambda a, b: (a.n + b.n,)))
+    a, b = complaints(topo)
+    assert a.endswith("numbers.to_one(3): wanted a function of a and b, got 3")
+    assert b.endswith("wanted to call it with (a, b), but it takes (a)")
+
+
 def test_the_same_input_twice_is_refused() -> None:
     topo, source = topology_with_numbers()
     topo.bolt("a", sink, source.by("n"), source.by("n"))

@@ -66,7 +66,7 @@ def some_input(data: st.DataObject, handles: list[Component]) -> Any:
     handle: Any = data.draw(st.sampled_from(handles))
     stream = handle.stream(data.draw(st.just("late") | odd)) if data.draw(st.booleans()) else handle
     method = data.draw(st.sampled_from(["shuffle", "by", "partial_key", "broadcast", "to_one", "direct", "custom"]))
-    arity = {"by": 2, "partial_key": 1, "broadcast": 1, "custom": 1}.get(method, 0)
+    arity = {"by": 2, "partial_key": 1, "broadcast": 1, "to_one": 1, "custom": 1}.get(method, 0)
     return getattr(stream, method)(*(data.draw(odd | st.just("n")) for _ in range(arity)))
 
 

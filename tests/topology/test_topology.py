@@ -152,6 +152,7 @@ GROUPINGS: list[tuple[str, tuple[Any, ...], Grouping]] = [
     ("broadcast", (), Broadcast("auto")),
     ("broadcast", ("two_way_ring",), Broadcast("two_way_ring")),
     ("to_one", (), ToOne()),
+    ("to_one", (divmod,), ToOne(divmod)),
     ("direct", (), Direct()),
     ("custom", (divmod,), Custom(divmod)),  # type: ignore[arg-type]
 ]

@@ -123,6 +123,13 @@ def test_a_custom_grouping_is_looked_into() -> None:
     assert "global LOCK of type _thread.lock" in only_complaint(topo, shipped=True)
 
 
+def test_combine_is_looked_into() -> None:
+    topo, source = topology_with_numbers()
+    topo.bolt("same", Same(), source.to_one(combine=lambda a, b: (a.n + b.n + LOCK.locked(),)))
+    assert "numbers.to_one(" in only_complaint(topo, shipped=True)
+    assert "global LOCK of type _thread.lock" in only_complaint(topo, shipped=True)
+
+
 def test_spouts_are_looked_into() -> None:
     topo, _ = topology_with_numbers()
     more = Numbers()

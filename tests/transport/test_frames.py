@@ -38,4 +38,8 @@ def test_kinds_never_change_their_number() -> None:
         "CREDIT": 3,
         "NEWS": 4,
         "PASSED": 5,
+        "CAST": 6,
+        "TREE": 7,
+        "GOT": 8,
+        "COMBINED": 9,
     }

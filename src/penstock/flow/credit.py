@@ -18,10 +18,19 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-__all__ = ["Channel", "CreditGiver", "CreditTaker"]
+__all__ = ["Channel", "CreditGiver", "CreditTaker", "target_of_edge"]
 
 Channel = tuple[int, int]
 """The source task and the target task."""
+
+
+def target_of_edge(edge: int) -> int:
+    """Stands in a channel for the one task of an edge whose tuples are put together on the way (see flow/combining).
+
+    They go from worker to worker, and each gives credit to the one before: what is under way to the target of another
+    edge, from the same source, has nothing to do with it.
+    """
+    return ~edge
 
 
 class CreditTaker:
@@ -64,21 +73,22 @@ class CreditTaker:
 
 
 class CreditGiver:
-    """The receiver's side: what has been processed and not been given back yet, by channel."""
+    """The receiver's side: what has been processed and not been given back yet, by the sending worker and channel."""
 
     def __init__(self, *, window_bytes: int) -> None:
         self._give_at_bytes = max(1, window_bytes // 4)
-        self._processed: dict[Channel, int] = {}
+        self._processed: dict[tuple[int, Channel], int] = {}
 
-    def processed(self, channel: Channel, size_bytes: int) -> int:
+    def processed(self, sender: int, channel: Channel, size_bytes: int) -> int:
         """Counts a frame that the target has processed; returns the credit to give back now, or 0."""
-        processed = self._processed.get(channel, 0) + size_bytes
+        key = (sender, channel)
+        processed = self._processed.get(key, 0) + size_bytes
         if processed < self._give_at_bytes:
-            self._processed[channel] = processed
+            self._processed[key] = processed
             return 0
-        self._processed[channel] = 0
+        self._processed[key] = 0
         return processed
 
-    def forget(self, sources: Collection[int]) -> None:
-        """These tasks were lost with their worker: who comes in their place counts anew."""
-        self._processed = {channel: size for channel, size in self._processed.items() if channel[0] not in sources}
+    def forget(self, sender: int) -> None:
+        """This worker was lost: who comes in its place counts anew."""
+        self._processed = {key: size for key, size in self._processed.items() if key[0] != sender}

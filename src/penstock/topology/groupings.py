@@ -19,6 +19,7 @@ __all__ = [
     "BROADCAST_ALGORITHMS",
     "Broadcast",
     "By",
+    "Combine",
     "Custom",
     "CustomRoute",
     "Direct",
@@ -27,6 +28,7 @@ __all__ = [
     "PartialKey",
     "Shuffle",
     "ToOne",
+    "is_combined",
 ]
 
 BROADCAST_ALGORITHMS = ("auto", "serial", "flat", "binary", "ring", "two_way_ring")
@@ -34,6 +36,9 @@ BROADCAST_ALGORITHMS = ("auto", "serial", "flat", "binary", "ring", "two_way_rin
 
 CustomRoute: TypeAlias = Callable[[tuple[Any, ...], int], int | Sequence[int]]
 """From the values of a tuple and the number of tasks, the index of the task that gets it, or of several."""
+
+Combine: TypeAlias = Callable[[Any, Any], Sequence[Any]]
+"""From two tuples of a stream, the values of one that stands for both."""
 
 
 class Grouping(msgspec.Struct, frozen=True):
@@ -84,7 +89,17 @@ class Broadcast(Grouping, frozen=True):
 
 
 class ToOne(Grouping, frozen=True):
-    """All to the first task."""
+    """All to the first task, put together on the way where a function says how."""
+
+    combine: Combine | None = None
+
+    def _arguments(self) -> tuple[Any, ...]:
+        return () if self.combine is None else (self.combine,)
+
+
+def is_combined(grouping: Grouping) -> bool:
+    """Whether one tuple that is delivered may stand for several that were emitted."""
+    return isinstance(grouping, ToOne) and grouping.combine is not None
 
 
 class Direct(Grouping, frozen=True):

@@ -21,6 +21,7 @@ from penstock.topology.emit import DEAD_LETTERS, DEFAULT_STREAM
 from penstock.topology.groupings import (
     Broadcast,
     By,
+    Combine,
     Custom,
     CustomRoute,
     Direct,
@@ -75,9 +76,16 @@ class Stream:
         """
         return self._input(Broadcast(algorithm))
 
-    def to_one(self) -> Input:
-        """All to the first task."""
-        return self._input(ToOne())
+    def to_one(self, combine: Combine | None = None) -> Input:
+        """All to the first task.
+
+        Args:
+            combine: ``combine(a, b)`` gives the values of one tuple that stands for both. It is called on the way, in
+                the workers that the tuples come from or through, for whatever has piled up there: so the one task is
+                given fewer of them. In which order, and how many, is left open: it has to be associative and
+                commutative, and to change neither of the two.
+        """
+        return self._input(ToOne(combine))
 
     def direct(self) -> Input:
         """To the task that the emitter names: ``Emit(values, task=index)``."""

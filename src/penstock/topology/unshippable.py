@@ -10,7 +10,7 @@ from typing import Any
 
 from penstock.topology.function_name import name_of
 from penstock.topology.functions import FunctionBolt, GeneratorSpout
-from penstock.topology.groupings import Custom
+from penstock.topology.groupings import Custom, ToOne
 from penstock.topology.pickling import dumps
 from penstock.topology.spec import ComponentSpec
 
@@ -27,6 +27,8 @@ def unshippable(spec: ComponentSpec) -> Iterator[str]:
     for taken in spec.inputs:
         if isinstance(taken.grouping, Custom):
             yield from _unshippable_part(taken.grouping.route, f"{taken!r}: ", "make it in the function")
+        elif isinstance(taken.grouping, ToOne) and taken.grouping.combine is not None:
+            yield from _unshippable_part(taken.grouping.combine, f"{taken!r}: ", "make it in the function")
 
 
 def _unshippable_part(whole: object, prefix: str, advice: str) -> Iterator[str]:

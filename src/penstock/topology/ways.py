@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable
 
 from penstock.topology.bolts import BatchBolt
+from penstock.topology.groupings import is_combined
 from penstock.topology.spec import ComponentSpec
 from penstock.topology.topology import Topology
 
@@ -31,4 +32,4 @@ def most_after(topology: Topology, counts: Callable[[ComponentSpec], bool]) -> d
 
 def comes_of_many(spec: ComponentSpec) -> bool:
     """Whether what a component emits comes of several tuples at once."""
-    return isinstance(spec.logic, BatchBolt)
+    return isinstance(spec.logic, BatchBolt) or any(is_combined(taken.grouping) for taken in spec.inputs)

@@ -58,6 +58,9 @@ class FrameKind(IntEnum):
     """along which way the frames of a cast travel from now on: msgpack of a `CastTree`"""
     GOT = 8
     """how far a worker is with a cast: msgpack of a `CastGot`"""
+    COMBINED = 9
+    """one tuple that stands for several, in the name of one of their sources, on its way to the target by way of other
+    workers: msgpack of [origin_ns, sent_ns, frame, sender, [[root, count], ...], [value, ...]]"""
 
 
 _HEADER = struct.Struct("<5I")

@@ -69,9 +69,7 @@ class Acks:
                 worker = self._worker_of.get(task, self._worker)
                 if worker != self._worker:  # else nobody keeps such a tree: its root was made up
                     self._send(worker, FrameKind.NEWS, task, _encode(told))
-            if not len(
-                self._book
-            ):  # what was told may be news again, where a bolt keeps trees
+            if not len(self._book):  # what was told may be news again, where a bolt keeps trees
                 return
 
     def heard(self, task: int, payload: bytes | memoryview) -> None:
@@ -116,6 +114,9 @@ class Acks:
         In round 0 the marker has passed all tasks, and all news of that were told: so those of these bolts that feed
         no other know what they have lost. When they have told that, round 1 begins, in which those before them know;
         and so on up to the spouts.
+
+        A worker may have passed a marker and still pass on what others have sent before it, by an uplink. But that is
+        for a bolt that keeps trees: whoever waits for it waits for round 1, in which that worker has told of it.
         """
         everywhere = self._sweeps[number].passed(worker, epoch)
         if everywhere is None:

@@ -46,6 +46,8 @@ class Arrival(msgspec.Struct, kw_only=True, gc=False, eq=False):
     """Where it is noted that it was processed, if it was broadcast (see penstock.worker.cast_receiver)."""
     number: int = 0
     """Its number there."""
+    combined: bool = False
+    """Whether it holds one tuple that stands for several. Then its runs are theirs; see flow/combining."""
 
     def __len__(self) -> int:
         """How many tuples it holds."""

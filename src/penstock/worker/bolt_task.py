@@ -22,7 +22,7 @@ from penstock.worker.runner_choice import runner_for
 from penstock.worker.runners import InputEdge, RecordRunner, Runner
 from penstock.worker.sink_runner import TrackedSinkRunner
 from penstock.worker.tasks import RunningTask
-from penstock.worker.tracked_runners import TrackedBatchRunner
+from penstock.worker.tracked_runners import TrackedBatchRunner, TrackedRecordRunner
 
 __all__ = ["BoltTask"]
 
@@ -170,7 +170,8 @@ class BoltTask(RunningTask):
     @property
     def keeper(self) -> OwnTrees | None:
         """What keeps trees here, if anything does."""
-        return self._runner.trees if isinstance(self._runner, TrackedBatchRunner) else None
+        runner = self._runner
+        return runner.trees if isinstance(runner, TrackedBatchRunner | TrackedRecordRunner) else None
 
     def watch_keys(self, touch: Callable[[Sequence[Any]], None]) -> None:
         """From now on, tells which keys' state may change."""

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from penstock._native import LargeSend
 from penstock.errors import RingClosedError
-from penstock.flow.credit import CreditTaker
+from penstock.flow.credit import Channel, CreditTaker
 from penstock.transport.ring import RingWriter, Route
 
 __all__ = ["Carrier", "FrameWay", "RingWay"]
@@ -70,13 +70,16 @@ class Carrier:
         self.lost_tuples = 0
         self.gone = False
 
-    def send(self, route: Route, payload: bytes | memoryview, tuples: int) -> None:
-        """Sends a frame, or keeps it until it can be sent: a copy, if the payload is lent."""
+    def send(self, route: Route, payload: bytes | memoryview, tuples: int, *, channel: Channel | None = None) -> None:
+        """Sends a frame, or keeps it until it can be sent: a copy, if the payload is lent.
+
+        Its channel is from task to task, unless it is told.
+        """
         if self.gone:
             self.lost_tuples += tuples
             return
         if tuples:
-            self._credit.sent((route.source, route.target), len(payload))
+            self._credit.sent(channel or (route.source, route.target), len(payload))
         if self._waiting or not self._try_send(route, payload):
             self._waiting.append((route, bytes(payload), tuples))
             self._give_up_if_gone()

@@ -18,13 +18,11 @@ from penstock.plan.tasks import Task, tasks_of
 from penstock.topology.arrow_sink import ArrowSink
 from penstock.topology.bolts import KeyedBolt
 from penstock.topology.context import TaskContext
-from penstock.topology.groupings import Broadcast, By, Grouping, PartialKey
+from penstock.topology.groupings import Broadcast, Combine
 from penstock.topology.spec import ComponentSpec
 from penstock.topology.topology import Topology
 from penstock.topology.transactional import TransactionalSink
-from penstock.topology.tuples import Tuple, tuple_class
 from penstock.topology.ways import comes_of_many, most_after
-from penstock.transport.values import row_decoder
 from penstock.worker.acks import Acks
 from penstock.worker.arrival import Arrival
 from penstock.worker.bolt_task import BoltTask
@@ -36,18 +34,20 @@ from penstock.worker.cast_sender import CastSender
 from penstock.worker.casts import Casts
 from penstock.worker.checkpoints import Checkpoints, PartStore
 from penstock.worker.clock import Clock, SystemClock, steady_ns_of
+from penstock.worker.combining_lane import CombiningLane
 from penstock.worker.company import Colleague, Company
+from penstock.worker.edge_facts import EdgeFacts
 from penstock.worker.failures import Failures
 from penstock.worker.frame_opener import FrameOpener
 from penstock.worker.lanes import Lane, LocalLane, RemoteLane
 from penstock.worker.outputs import Outputs, Subscriber
 from penstock.worker.resume import SpoutProgress
-from penstock.worker.runners import InputEdge
 from penstock.worker.settings import WorkerSettings
 from penstock.worker.spout_task import SpoutTask
 from penstock.worker.task_checkpoints import TaskCheckpoint, TaskRestore
 from penstock.worker.tracked_spout import TrackedSpoutTask
 from penstock.worker.tracking import Tracking
+from penstock.worker.uplinks import EdgeToOne, Uplink, Uplinks
 from penstock.worker.worker import Inbox, Worker
 
 __all__ = ["Deployment"]
@@ -94,6 +94,7 @@ class Deployment:
             assert store is not None, "exactly once needs a place for checkpoints"
             self._checkpoints = Checkpoints(store, beside=saves_beside)
         self.failures = Failures()
+        self._facts = EdgeFacts(topology)
         shape = shape_of(topology)
         self._tasks = tasks_of(shape)
         self._edges = edges_of(shape)
@@ -109,6 +110,17 @@ class Deployment:
         self._steady_ns = steady_ns_of(self._clock)
         self._book = AckBook(self._random_number) if self._settings.delivery == "at_least_once" else None
         self._keepers_after = most_after(topology, comes_of_many)
+        self._uplinks = Uplinks(
+            company=self._company,
+            worker_of=assignment.worker_of,
+            carriers=self._carriers,
+            credit=self._credit,
+            book=self._book,
+            failures=self.failures,
+            now_ns=self._clock.now_ns,
+            assignment=assignment.number,
+            reroutes=self._settings.delivery != "exactly_once",
+        )
         self._bolts: dict[int, BoltTask] = {}
         self._built: Worker | None = None
 
@@ -120,8 +132,10 @@ class Deployment:
             self._bolts[task.id] = self._bolt(task)
         spouts = [self._spout(task) for task in mine if task.kind == "spout"]
         bolts = [self._bolts[task.id] for task in mine if task.kind == "bolt"]
+        facts = self._facts
         opener = FrameOpener(
-            decoders={edge.id: self._decoder(edge) for edge in self._edges},
+            decoders={edge.id: facts.decoder(edge) for edge in self._edges},
+            combined={edge.id: facts.combined_decoder(edge) for edge in self._edges if facts.combine(edge) is not None},
             worker_of=self._assignment.worker_of,
             tracked=self._book is not None,
         )
@@ -134,6 +148,7 @@ class Deployment:
             carriers=self._carriers,
             credit=self._credit,
             opener=opener,
+            uplinks=self._uplinks,
             settings=self._settings,
             clock=self._clock,
             assignment=self._assignment.number,
@@ -219,12 +234,9 @@ class Deployment:
         )
         return Casts(company=self._company, senders=self._casts, receiver=receiver)
 
-    def _grouping(self, edge: Edge) -> Grouping:
-        return self._spec(edge.target).inputs[edge.input].grouping
-
     def _cast_algorithm(self, edge: Edge) -> str | None:
         """How tuples on this edge get to all tasks; None if each is sent to by itself, or not all get all."""
-        grouping = self._grouping(edge)
+        grouping = self._facts.grouping(edge)
         return grouping.algorithm if isinstance(grouping, Broadcast) and grouping.algorithm != "serial" else None
 
     def _spec(self, component: str) -> ComponentSpec:
@@ -277,7 +289,7 @@ class Deployment:
         if isinstance(common["logic"], KeyedBolt):
             common["logic"].state = {}
         return BoltTask(
-            inputs={edge.id: self._input(edge) for edge in into},
+            inputs={edge.id: self._facts.input(edge) for edge in into},
             channels=[(edge.id, source.id) for edge in into for source in self._tasks_of[edge.source]],
             processed_arrival=self._arrival_processed,
             tick_every_s=spec.settings.tick_every_s,
@@ -288,22 +300,6 @@ class Deployment:
     def _arrival_processed(self, task: int, arrival: Arrival) -> None:
         assert self._built is not None
         self._built.arrival_processed(task, arrival)
-
-    def _fields(self, edge: Edge) -> tuple[str, ...]:
-        return self._spec(edge.source).streams[edge.stream]
-
-    def _input(self, edge: Edge) -> InputEdge:
-        grouping = self._grouping(edge)
-        key_fields = grouping.fields if isinstance(grouping, By | PartialKey) else ()
-        fields = self._fields(edge)
-        return InputEdge(fields=fields, make=self._tuple_class(edge), key_fields=key_fields)
-
-    def _tuple_class(self, edge: Edge) -> type[Tuple]:
-        return tuple_class(edge.source, edge.stream, self._fields(edge))
-
-    def _decoder(self, edge: Edge) -> Any:
-        made = self._tuple_class(edge)
-        return row_decoder(tuple[int, int, int, list[tuple[int, int]], list[made]])  # type: ignore[valid-type]
 
     def _outputs(self, task: Task, tracking: Tracking | None) -> Outputs:
         spec = self._spec(task.component)
@@ -316,7 +312,7 @@ class Deployment:
                 lanes = [self._lane(edge, task, target, tracking) for target in self._tasks_of[edge.target]]
             else:
                 lanes = self._lanes_of_cast(edge, task, algorithm, tracking)
-            subscribers[edge.stream].append(Subscriber(self._grouping(edge), lanes, self._fields(edge)))
+            subscribers[edge.stream].append(Subscriber(self._facts.grouping(edge), lanes, self._facts.fields(edge)))
         return Outputs(task.component, spec.streams, dict(subscribers))
 
     def _lanes_of_cast(self, edge: Edge, source: Task, algorithm: str, tracking: Tracking | None) -> list[Lane]:
@@ -345,7 +341,7 @@ class Deployment:
                 now_ns=self._steady_ns,
             )
             self._casts.append(sender)
-            common = {"edge": edge.id, "source": source.id, "fields": self._fields(edge), "tracking": tracking}
+            common = {"edge": edge.id, "source": source.id, "fields": self._facts.fields(edge), "tracking": tracking}
             lanes.append(CastLane(sender=sender, targets=elsewhere, assignment=self._assignment.number, **common))
         return lanes
 
@@ -354,14 +350,30 @@ class Deployment:
             "edge": edge.id,
             "source": source.id,
             "target": target.id,
-            "fields": self._fields(edge),
+            "fields": self._facts.fields(edge),
             "tracking": tracking,
         }
+        combine = self._facts.combine(edge)
+        if combine is not None and target.index == 0:
+            return CombiningLane(uplink=self._uplink(edge, target, combine), **common)
         place = self._assignment.worker_of[target.id]
         if place == self._worker:
-            make = None if isinstance(self._spec(edge.target).logic, ArrowSink) else self._tuple_class(edge)
+            make = None if isinstance(self._spec(edge.target).logic, ArrowSink) else self._facts.tuple_class(edge)
             return LocalLane(receiver=self._bolts[target.id], make=make, **common)
         return RemoteLane(sender=self._carriers[place], assignment=self._assignment.number, **common)
+
+    def _uplink(self, edge: Edge, target: Task, combine: Combine) -> Uplink:
+        to_one = EdgeToOne(
+            edge=edge.id,
+            target=target.id,
+            component=edge.target,
+            make=self._facts.tuple_class(edge),
+            combine=combine,
+            sources=frozenset(source.id for source in self._tasks_of[edge.source]),
+            receiver=self._bolts.get(target.id),
+            wants_plain=isinstance(self._spec(edge.target).logic, ArrowSink),
+        )
+        return self._uplinks.of(to_one)
 
     def _random_number(self) -> int:
         """The same ones again where a seed is given, as in tests."""

@@ -14,10 +14,13 @@ from penstock.worker.arrival import LOCAL, Arrival, Marker
 from penstock.worker.batches import batch_from_payload
 from penstock.worker.early_frames import EarlyFrame
 
-__all__ = ["Decoder", "FrameOpener"]
+__all__ = ["CombinedDecoder", "Decoder", "FrameOpener"]
 
 Decoder: TypeAlias = Callable[[Any], tuple[int, int, int, Runs, list[Any]]]
 """Reads the tuples of one edge: origin_ns, sent_ns, the frame's number, the trees, the tuples."""
+
+CombinedDecoder: TypeAlias = Callable[[Any], tuple[int, int, int, int, Runs, Any]]
+"""Reads one tuple that stands for several: origin_ns, sent_ns, the frame's number, its sender, the trees, the tuple."""
 
 
 class FrameOpener:
@@ -25,13 +28,23 @@ class FrameOpener:
 
     Args:
         decoders: how the tuples of each edge are read.
+        combined: the same for edges whose tuples are put together on the way.
         worker_of: where each task is.
         tracked: whether every tuple belongs to a tree.
     """
 
-    def __init__(self, *, decoders: Mapping[int, Decoder], worker_of: Mapping[int, int], tracked: bool) -> None:
+    def __init__(
+        self,
+        *,
+        decoders: Mapping[int, Decoder],
+        combined: Mapping[int, CombinedDecoder],
+        worker_of: Mapping[int, int],
+        tracked: bool,
+    ) -> None:
         self._decoders = decoders
+        self._combined = combined
         self._worker_of = worker_of
+        self._workers = frozenset(worker_of.values())
         self._tracked = tracked
         self._decode_marker = msgspec.msgpack.Decoder(tuple[int, bool]).decode
 
@@ -53,6 +66,10 @@ class FrameOpener:
         elif kind == FrameKind.MARKER:
             epoch, ends = self._decode_marker(payload)
             return Arrival(edge=edge, source=source, sender=sender, marker=Marker(epoch, ends=ends))
+        elif kind == FrameKind.COMBINED and edge in self._combined:
+            origin_ns, sent_ns, frame, sender, runs, one = self._combined[edge](payload)
+            self._check_combined(runs, sender)
+            tuples = [one]
         else:
             message = f"there is no kind of frame {kind}"
             raise ValueError(message)
@@ -70,6 +87,7 @@ class FrameOpener:
             runs=runs,
             tuples=tuples,
             batch=batch,
+            combined=kind == FrameKind.COMBINED,
         )
 
     def _check_runs(self, runs: Runs, tuples: int) -> None:
@@ -77,4 +95,13 @@ class FrameOpener:
         wanted = tuples if self._tracked else 0
         if sum(count for _, count in runs) != wanted or any(count < 1 for _, count in runs):
             message = f"the trees of {wanted} tuples are told as {runs}"
+            raise ValueError(message)
+
+    def _check_combined(self, runs: Runs, sender: int) -> None:
+        """It stands for one tuple at least, which belongs to a tree; and it comes from a worker that there is."""
+        if bool(runs) != self._tracked or any(count < 1 for _, count in runs):
+            message = f"the trees of a tuple that stands for several are told as {runs}"
+            raise ValueError(message)
+        if sender not in self._workers:
+            message = f"there is no worker {sender}"
             raise ValueError(message)

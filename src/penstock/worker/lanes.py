@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from penstock.topology.tuples import Tuple
     from penstock.worker.tracking import Tracking
 
-__all__ = ["Lane", "LocalLane", "Refusal", "RemoteLane"]
+__all__ = ["MOST_TUPLE_BYTES", "Lane", "LocalLane", "Receiver", "Refusal", "RemoteLane", "RootedTuples"]
 
 Values: TypeAlias = tuple[Any, ...]
 
@@ -66,7 +66,7 @@ class Sender(Protocol):
         """Sends a frame, or keeps it until it can be sent; never waits and never reorders."""
 
 
-class _RootedTuples(NamedTuple):
+class RootedTuples(NamedTuple):
     """Some tuples and the trees that they belong to."""
 
     tuples: list[Values]
@@ -100,7 +100,7 @@ class Lane:
         self.rooted = 0
         if tracking is not None:
             tracking.lanes.append(self)
-        self.before: list[_RootedTuples | _RootedBatch] = []
+        self.before: list[RootedTuples | _RootedBatch] = []
         """Record batches, and the tuples that came before them: all of it goes before `tuples`."""
         self.sent_tuples = 0
         """How many tuples each target was sent."""
@@ -125,7 +125,7 @@ class Lane:
     def put_batch(self, batch: pa.RecordBatch) -> None:
         """Puts a record batch behind the tuples."""
         if self.tuples:
-            self.before.append(_RootedTuples(self.tuples.copy(), self._take_runs()))
+            self.before.append(RootedTuples(self.tuples.copy(), self._take_runs()))
             self.tuples.clear()
         self.before.append(_RootedBatch(batch, UNTRACKED if self.tracking is None else self.tracking.root))
 
@@ -133,7 +133,7 @@ class Lane:
     def put_tuples(self) -> int:
         """How many tuples were put here, ever."""
         before = sum(
-            len(part.tuples) if isinstance(part, _RootedTuples) else part.batch.num_rows for part in self.before
+            len(part.tuples) if isinstance(part, RootedTuples) else part.batch.num_rows for part in self.before
         )
         return self.sent_tuples + len(self.tuples) + before
 
@@ -141,13 +141,13 @@ class Lane:
         """Passes everything on, but for what is refused. `origin_ns` is when the oldest of it entered the topology."""
         refused: list[Refusal] = []
         for part in self.before:
-            if isinstance(part, _RootedTuples):
+            if isinstance(part, RootedTuples):
                 self._pass_checked(part, origin_ns, now_ns, refused)
             else:
                 self._pass_batch(*part, origin_ns, now_ns, refused)
         self.before.clear()
         if self.tuples:
-            self._pass_checked(_RootedTuples(self.tuples, self._take_runs()), origin_ns, now_ns, refused)
+            self._pass_checked(RootedTuples(self.tuples, self._take_runs()), origin_ns, now_ns, refused)
             self.tuples.clear()
         return refused
 
@@ -155,7 +155,7 @@ class Lane:
         """Passes a marker on, behind everything that was flushed."""
         raise NotImplementedError
 
-    def _pass_tuples(self, some: _RootedTuples, origin_ns: int, now_ns: int, refused: list[Refusal]) -> None:
+    def _pass_tuples(self, some: RootedTuples, origin_ns: int, now_ns: int, refused: list[Refusal]) -> None:
         raise NotImplementedError
 
     def _pass_batch(
@@ -163,7 +163,7 @@ class Lane:
     ) -> None:
         raise NotImplementedError
 
-    def _pass_checked(self, some: _RootedTuples, origin_ns: int, now_ns: int, refused: list[Refusal]) -> None:
+    def _pass_checked(self, some: RootedTuples, origin_ns: int, now_ns: int, refused: list[Refusal]) -> None:
         if judge_rows(some.tuples, len(self._fields)) == ROWS_UNEVEN:
             some = self._of_right_width(some, refused)
         while len(some.tuples) > MOST_FRAME_TUPLES:
@@ -172,7 +172,7 @@ class Lane:
         if some.tuples:
             self._pass_tuples(some, origin_ns, now_ns, refused)
 
-    def _of_right_width(self, some: _RootedTuples, refused: list[Refusal]) -> _RootedTuples:
+    def _of_right_width(self, some: RootedTuples, refused: list[Refusal]) -> RootedTuples:
         good, roots = [], []
         for values, root in _each(some):
             if len(values) == len(self._fields):
@@ -181,7 +181,18 @@ class Lane:
             else:
                 message = f"emitted {len(values)} values for the {len(self._fields)} fields {self._fields}"
                 refused.append(Refusal(ValueError(message), values, root))
-        return _RootedTuples(good, self._runs_of(roots))
+        return RootedTuples(good, self._runs_of(roots))
+
+    def _without_untravelled(self, some: RootedTuples, refused: list[Refusal]) -> RootedTuples:
+        """Those that could travel to another worker."""
+        good, roots = [], []
+        for values, root in _each(some):
+            if any(why_it_stays(value) for value in values):
+                refused.append(Refusal(_untravelled(self._fields, values), values, root))
+            else:
+                good.append(values)
+                roots.append(root)
+        return RootedTuples(good, self._runs_of(roots))
 
     def _runs_of(self, roots: Iterable[int]) -> Runs:
         return () if self.tracking is None else runs_of(roots)
@@ -195,14 +206,14 @@ class Lane:
             self.tracking.book.sent(runs, frame)
 
 
-def _each(some: _RootedTuples) -> Iterable[tuple[Values, int]]:
+def _each(some: RootedTuples) -> Iterable[tuple[Values, int]]:
     """Each tuple with its root."""
     return zip(some.tuples, roots_of(some.runs) if some.runs else repeat(UNTRACKED))  # noqa: B905 # the latter is endless
 
 
-def _split(some: _RootedTuples, at: int) -> tuple[_RootedTuples, _RootedTuples]:
+def _split(some: RootedTuples, at: int) -> tuple[RootedTuples, RootedTuples]:
     first, rest = split_runs(some.runs, at)
-    return _RootedTuples(some.tuples[:at], first), _RootedTuples(some.tuples[at:], rest)
+    return RootedTuples(some.tuples[:at], first), RootedTuples(some.tuples[at:], rest)
 
 
 class LocalLane(Lane):
@@ -214,7 +225,7 @@ class LocalLane(Lane):
         self._receiver = receiver
         self._make = make
 
-    def _pass_tuples(self, some: _RootedTuples, origin_ns: int, now_ns: int, refused: list[Refusal]) -> None:  # noqa: ARG002
+    def _pass_tuples(self, some: RootedTuples, origin_ns: int, now_ns: int, refused: list[Refusal]) -> None:  # noqa: ARG002
         self.sent_tuples += len(some.tuples)
         made = some.tuples.copy() if self._make is None else list(starmap(self._make, some.tuples))
         frame = self._new_frame()
@@ -269,7 +280,7 @@ class RemoteLane(Lane):
             for kind in (FrameKind.TUPLES, FrameKind.BATCH, FrameKind.MARKER)
         )
 
-    def _pass_tuples(self, some: _RootedTuples, origin_ns: int, now_ns: int, refused: list[Refusal]) -> None:
+    def _pass_tuples(self, some: RootedTuples, origin_ns: int, now_ns: int, refused: list[Refusal]) -> None:
         try:
             self._pass_rows(portable_rows(some.tuples), some.runs, origin_ns, now_ns, refused)
         except UNENCODABLE:
@@ -290,7 +301,7 @@ class RemoteLane(Lane):
             self._count(runs, frame)
             self._send(self._tuples_route, payload, len(rows))
 
-    def _portable(self, some: _RootedTuples, refused: list[Refusal]) -> tuple[list[list[Any]], Runs]:
+    def _portable(self, some: RootedTuples, refused: list[Refusal]) -> tuple[list[list[Any]], Runs]:
         """Those that can travel, as they travel. Looked for one by one, and only when not all can."""
         good, roots = [], []
         for values, root in _each(some):
@@ -298,18 +309,11 @@ class RemoteLane(Lane):
                 travelling = [*map(portable, values)]
                 _encode(travelling)
             except UNENCODABLE:
-                refused.append(Refusal(self._untravelled(values), values, root))
+                refused.append(Refusal(_untravelled(self._fields, values), values, root))
             else:
                 good.append(travelling)
                 roots.append(root)
         return good, self._runs_of(roots)
-
-    def _untravelled(self, values: Values) -> TypeError:
-        """Says which field it is. Without a traceback, whose frames would all be ours and help nobody."""
-        named = zip(self._fields, values, strict=True)
-        field, value, why = next((field, value, why) for field, value in named if (why := why_it_stays(value)))
-        # The type comes first: where only the beginning is shown, that is what should be in it.
-        return TypeError(f"field {field!r}, a {type(value).__qualname__}, cannot travel to another worker: {why}")
 
     def _pass_batch(
         self, batch: pa.RecordBatch, root: int, origin_ns: int, now_ns: int, refused: list[Refusal]
@@ -338,3 +342,11 @@ class RemoteLane(Lane):
 def _too_large(payload: bytes, root: int) -> Refusal:
     message = f"a tuple is too large to travel to another worker: wanted at most {MOST_TUPLE_BYTES} bytes"
     return Refusal(MessageTooLargeError(message), f"{len(payload)} bytes", root)
+
+
+def _untravelled(fields: Sequence[str], values: Values) -> TypeError:
+    """Says which field it is. Without a traceback, whose frames would all be ours and help nobody."""
+    named = zip(fields, values, strict=True)
+    field, value, why = next((field, value, why) for field, value in named if (why := why_it_stays(value)))
+    # The type comes first: where only the beginning is shown, that is what should be in it.
+    return TypeError(f"field {field!r}, a {type(value).__qualname__}, cannot travel to another worker: {why}")

@@ -29,8 +29,12 @@ __all__ = ["BatchRunner", "InputEdge", "RecordRunner", "Runner"]
 class InputEdge:
     """What a task must know about an edge into it."""
 
-    def __init__(self, *, fields: tuple[str, ...], make: type[Any], key_fields: tuple[str, ...]) -> None:
+    def __init__(
+        self, *, fields: tuple[str, ...], make: type[Any], key_fields: tuple[str, ...], combined: bool = False
+    ) -> None:
         self.fields = fields
+        self.combined = combined
+        """Whether one of its tuples may stand for several."""
         self.make = make
         self.key_of: Callable[[Any], Any] | None = attrgetter(*key_fields) if key_fields else None
 

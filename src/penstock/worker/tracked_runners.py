@@ -1,7 +1,8 @@
 """How a bolt works through an arrival where trees are tracked: what it emits belongs to the tree of what it was given.
 
 A batch bolt is given tuples of many trees at once, and what it emits comes of all of them. So it keeps a tree of its
-own for each batch, and tells the others that their tuples are processed when that one is complete.
+own for each batch, and tells the others that their tuples are processed when that one is complete. So does any bolt for
+a tuple that stands for several.
 """
 
 from __future__ import annotations
@@ -27,9 +28,15 @@ class TrackedRecordRunner(RecordRunner):
     def __init__(self, task: RunningTask, inputs: dict[int, InputEdge], tracking: Tracking) -> None:
         super().__init__(task, inputs)
         self._tracking = tracking
+        one_of_many = any(edge.combined for edge in inputs.values())
+        self.trees = own_trees_of(task, tracking) if one_of_many else None
+        """Of what comes of a tuple that stands for several."""
 
     def run(self, arrival: Arrival) -> None:
         """See Runner."""
+        if arrival.combined and len(arrival.runs) > 1:
+            self._run_one_of_many(arrival)
+            return
         tuples, tracking = self._tuples_of(arrival), self._tracking
         start = 0
         for root, count in arrival.runs:
@@ -39,6 +46,12 @@ class TrackedRecordRunner(RecordRunner):
             start = end
         tracking.leave()
         self._count_processed(arrival)
+
+    def _run_one_of_many(self, arrival: Arrival) -> None:
+        assert self.trees is not None
+        self._tracking.work_on(self.trees.begin([(arrival.runs, arrival.frame)]))
+        self._run_tuples(arrival.tuples, arrival.edge)
+        self._tracking.leave()
 
     def _count_processed(self, arrival: Arrival) -> None:
         self._tracking.book.processed(arrival.runs, arrival.frame)

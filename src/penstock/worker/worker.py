@@ -9,7 +9,7 @@ from typing import Annotated, Protocol
 import msgspec
 
 from penstock._native import Record
-from penstock.flow.credit import Channel, CreditGiver, CreditTaker
+from penstock.flow.credit import Channel, CreditGiver, CreditTaker, target_of_edge
 from penstock.transport.frames import FrameKind
 from penstock.transport.ring import Route
 from penstock.transport.values import UNREADABLE
@@ -27,6 +27,7 @@ from penstock.worker.frame_opener import FrameOpener
 from penstock.worker.settings import WorkerSettings
 from penstock.worker.spout_task import SpoutTask
 from penstock.worker.tasks import RunningTask
+from penstock.worker.uplinks import Uplinks
 
 __all__ = ["Inbox", "Worker"]
 
@@ -58,6 +59,7 @@ class Worker:
         carriers: dict[int, Carrier],
         credit: CreditTaker,
         opener: FrameOpener,
+        uplinks: Uplinks,
         settings: WorkerSettings,
         clock: Clock,
         assignment: int,
@@ -78,6 +80,7 @@ class Worker:
         self._given = CreditGiver(window_bytes=settings.credit_window_bytes)
         self._credit_due: dict[int, list[tuple[Channel, int]]] = {}
         self._opener = opener
+        self.uplinks = uplinks
         self._settings = settings
         self._steady_ns = steady_ns_of(clock)
         self._assignment = assignment
@@ -150,7 +153,9 @@ class Worker:
     def do_work(self) -> int:
         """One turn; returns how much there was to do, 0 for nothing."""
         work = self._take(self._inbox.read_many(READ_AT_MOST, 0))
-        exhausted = self._credit.exhausted | self._full_locally if self._full_locally else self._credit.exhausted
+        exhausted = self._exhausted
+        if self.uplinks.blocked:
+            exhausted = exhausted | self.uplinks.blocked
         settings = self._settings
         if self._ticks and self._ticks[0][0] <= self._steady_ns():
             self._note_due_ticks()
@@ -162,6 +167,9 @@ class Worker:
             if bolt.has_work:
                 work += bolt.run(exhausted, settings.turn_tuples)
         self._note_full_queues()
+        work += self.uplinks.flush(self._exhausted)
+        for debt in self.uplinks.debts():
+            self._pay_back(*debt)
         for carrier in self._carriers.values():
             if carrier.waiting_frames:
                 work += carrier.pump()
@@ -174,6 +182,10 @@ class Worker:
         if self._checkpoints is not None:
             self._checkpoints.save_ended()
         return work
+
+    @property
+    def _exhausted(self) -> set[Channel]:
+        return self._credit.exhausted | self._full_locally if self._full_locally else self._credit.exhausted
 
     def idle(self, most_s: float) -> None:
         """Nothing to do: sleeps until a frame arrives, a tick is due or a spout should be asked again."""
@@ -196,16 +208,19 @@ class Worker:
         return (
             all(spout.ended for spout in self.spouts)
             and all(bolt.ended for bolt in self.bolts)
+            and not self.uplinks.pending
             and not any(carrier.waiting_frames for carrier in self._carriers.values())
         )
 
     def lose(self, peer: int, generation: int) -> None:
         """A peer is dead: whatever others got by way of it has to take another way."""
         self._casts.lose(peer, generation)
+        self.uplinks.reroute()
 
     def heard_of(self, peer: int, generation: int, *, silent: bool) -> None:
         """A peer is out of reach, or can be reached again: nobody should depend on one that is not."""
         self._casts.heard_of(peer, generation, silent=silent)
+        self.uplinks.reroute()
 
     def meet(self, colleague: Colleague, way: FrameWay) -> None:
         """A peer was restarted: forgets what was under way to it, and tells it again which tasks have ended."""
@@ -218,9 +233,10 @@ class Worker:
         restarted = {task for task, worker in self._worker_of.items() if worker == peer}
         if self._acks is not None:
             self._acks.restarted(peer)
-        self._given.forget(restarted)
+        self._given.forget(peer)
         self._credit.forget(restarted)
         self._casts.meet(colleague)
+        self.uplinks.meet(peer)
         for bolt in self.bolts:
             bolt.reopen(restarted)
         for running in (*self.spouts, *self.bolts):
@@ -271,10 +287,10 @@ class Worker:
                     for channel, size_bytes in self._decode_credit(record.payload):
                         self._credit.returned(channel, size_bytes)
                     continue
-                if kind >= FrameKind.CAST:
+                if FrameKind.CAST <= kind <= FrameKind.GOT:
                     self.misrouted += self._casts.take(record, kind)
                     continue
-                if kind >= FrameKind.NEWS:
+                if FrameKind.NEWS <= kind <= FrameKind.PASSED:
                     self._take_acks(record, kind)
                     continue
                 arrival = self._opener.open(record, kind, record.payload)
@@ -282,10 +298,10 @@ class Worker:
                 self._refuse(record, error)
                 continue
             bolt = self._bolt_by_task.get(record.target)
-            if bolt is None or not bolt.takes(arrival):
-                self.misrouted += len(arrival)
-            else:
+            if bolt is not None and bolt.takes(arrival):
                 bolt.accept(arrival)
+            elif not self.uplinks.absorb(arrival):
+                self.misrouted += len(arrival)
         return taken
 
     def _put_aside(self, record: Record | EarlyFrame) -> None:
@@ -296,7 +312,7 @@ class Worker:
                 self.misrouted += 1
             else:
                 self._early.append(EarlyFrame.of(record))
-        elif record.flags in (FrameKind.TUPLES, FrameKind.BATCH):
+        elif record.flags in (FrameKind.TUPLES, FrameKind.BATCH, FrameKind.COMBINED):
             self.outdated += 1
 
     def _take_acks(self, record: Record | EarlyFrame, kind: int) -> None:
@@ -312,7 +328,7 @@ class Worker:
         """A peer sent what is no frame. It is told of as a failure of the task it was for, and its sender goes on."""
         self.unreadable += 1
         culprit = f"frame of kind {record.flags} from task {record.source} on edge {record.stream}"
-        if record.flags >= FrameKind.CAST:
+        if FrameKind.CAST <= record.flags <= FrameKind.GOT:
             bolt = self._casts.culprit_bolt(record.stream)
             if bolt is not None:
                 bolt.fail(error, culprit)
@@ -329,11 +345,14 @@ class Worker:
         if arrival.cast is not None:
             self._casts.processed(task, arrival)
             return
-        sender = arrival.sender
+        target = target_of_edge(arrival.edge) if arrival.combined else task
+        self._pay_back(arrival.sender, (arrival.source, target), arrival.size_bytes)
+
+    def _pay_back(self, sender: int, channel: Channel, size_bytes: int) -> None:
+        """What a worker has sent on a channel is done with."""
         if sender == LOCAL or sender == self.worker:
             return
-        channel = (arrival.source, task)
-        due = self._given.processed(channel, arrival.size_bytes)
+        due = self._given.processed(sender, channel, size_bytes)
         if due:
             self._credit_due.setdefault(sender, []).append((channel, due))
 

@@ -9,7 +9,7 @@ from penstock.topology.bolts import KeyedBolt
 from penstock.topology.checks.calls import call_problem
 from penstock.topology.checks.nearest import did_you_mean, listed
 from penstock.topology.emit import DEFAULT_STREAM
-from penstock.topology.groupings import BROADCAST_ALGORITHMS, Broadcast, By, Custom, PartialKey
+from penstock.topology.groupings import BROADCAST_ALGORITHMS, Broadcast, By, Custom, PartialKey, ToOne
 from penstock.topology.spec import ComponentSpec, Subscription
 
 __all__ = ["input_problems"]
@@ -56,11 +56,16 @@ def _grouping_problems(taken: Subscription, source: ComponentSpec) -> Iterator[s
         near = did_you_mean(grouping.algorithm, BROADCAST_ALGORITHMS)
         yield f"{taken!r}: wanted one of {listed(BROADCAST_ALGORITHMS)}, got {grouping.algorithm!r}{near}"
     elif isinstance(grouping, Custom):
-        route: Any = grouping.route
-        if not callable(route):
-            yield f"{taken!r}: wanted a function of values and count, got {route!r}"
-        elif problem := call_problem(route, "values", "count"):
-            yield f"{taken!r}: {problem}"
+        yield from _function_problems(taken, grouping.route, "values", "count")
+    elif isinstance(grouping, ToOne) and grouping.combine is not None:
+        yield from _function_problems(taken, grouping.combine, "a", "b")
+
+
+def _function_problems(taken: Subscription, function: Any, *arguments: str) -> Iterator[str]:
+    if not callable(function):
+        yield f"{taken!r}: wanted a function of {' and '.join(arguments)}, got {function!r}"
+    elif problem := call_problem(function, *arguments):
+        yield f"{taken!r}: {problem}"
 
 
 def _key_problems(spec: ComponentSpec) -> Iterator[str]:

@@ -1,0 +1,163 @@
+"""Tuples put together on the way to one task: what comes of them is the same, whatever the layout, and whoever dies."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from penstock.connectors.collect import Collect
+from penstock.flow.delivery import Delivery
+from penstock.plan.shape import shape_of
+from penstock.plan.tasks import tasks_of
+from penstock.testing import CapturedSink, LocalCluster
+from penstock.topology.bolts import StatefulBolt
+from penstock.topology.topology import Topology
+from penstock.topology.tuples import Tuple
+from penstock.worker.settings import WorkerSettings
+from tests.trickle import Trickle
+
+COUNT = 60
+DELIVERIES: list[Delivery] = ["at_most_once", "at_least_once", "exactly_once"]
+
+sizes = st.builds(
+    WorkerSettings,
+    credit_window_bytes=st.integers(1, 300),
+    inbox_bytes=st.integers(1, 300),
+    local_queue_tuples=st.integers(1, 20),
+    turn_tuples=st.integers(1, 8),
+    spout_turn_tuples=st.integers(1, 8),
+)
+
+
+def both(a: Tuple, b: Tuple) -> tuple[Any, ...]:
+    return ([*a.numbers, *b.numbers],)
+
+
+class Layout(msgspec.Struct, frozen=True):
+    """How many tasks the sources have, and where everything is."""
+
+    tasks: int
+    workers: dict[int, int]
+    nodes: dict[int, str]
+
+
+class Numbers(StatefulBolt):
+    """Keeps all numbers that it was ever given, with how often, and tells them at the end."""
+
+    fields = ("numbers",)
+
+    def __init__(self) -> None:
+        self.seen: Counter[int] = Counter()
+
+    def process(self, tup: Tuple) -> None:
+        self.seen.update(tup.numbers)
+
+    def finish(self) -> Iterator[Any]:
+        yield (sorted(self.seen.elements()),)
+
+    def snapshot(self) -> Any:
+        return [*self.seen.elements()]
+
+    def restore(self, state: Any) -> None:
+        self.seen = Counter(state)
+
+
+def topology(tasks: int, sink: CapturedSink) -> Topology:
+    """From two spouts over some bolts to one that keeps everything, to one that passes it on, and to a sink."""
+    topo = Topology("one")
+    numbers = topo.spout("numbers", Trickle(range(COUNT), field="n"), tasks=2)
+    listed = topo.bolt("listed", lambda tup: ([tup.n],), numbers.shuffle(), tasks=tasks, fields=("numbers",))
+    topo.bolt("all", Collect(), topo.bolt("kept", Numbers(), listed.to_one(both)).shuffle())
+    passed = topo.bolt("passed", lambda tup: [tup], listed.to_one(both), fields=("numbers",), tasks=2)
+    topo.bolt("sink", sink, passed.to_one(both))
+    return topo
+
+
+@st.composite
+def layouts(draw: st.DrawFn) -> Layout:
+    tasks = draw(st.integers(1, 6))
+    ids = [task.id for task in tasks_of(shape_of(topology(tasks, CapturedSink())))]
+    workers = draw(st.integers(1, 5))
+    nodes = draw(st.lists(st.sampled_from("ab"), min_size=workers, max_size=workers))
+    return Layout(tasks, {task: draw(st.integers(0, workers - 1)) for task in ids}, dict(enumerate(nodes)))
+
+
+def cluster_of(layout: Layout, sink: CapturedSink, **options: Any) -> LocalCluster:
+    return LocalCluster(topology(layout.tasks, sink), worker_of=layout.workers, node_of=layout.nodes, **options)
+
+
+def numbers_in(rows: Any) -> Counter[int]:
+    return Counter(number for (numbers,) in rows for number in numbers)
+
+
+ONCE = Counter(range(COUNT))
+
+
+@pytest.mark.parametrize("delivery", DELIVERIES)
+@given(layouts(), sizes, st.integers(0, 2**32), st.integers(0, 3))
+@settings(max_examples=30)
+def test_whatever_the_layout_all_that_was_emitted_arrives_once(
+    delivery: Delivery, layout: Layout, sized: WorkerSettings, seed: int, epochs_every: int
+) -> None:
+    sink = CapturedSink()
+    with cluster_of(layout, sink, settings=sized, seed=seed, delivery=delivery) as cluster:
+        for _ in range(100 if epochs_every and delivery != "at_most_once" else 0):
+            for _ in range(epochs_every):
+                cluster.step()
+            cluster.begin_epoch()
+        cluster.run_to_end()
+        result = cluster.result()
+
+    assert (result.failures, result.lost) == ([], 0)
+    assert numbers_in(result.collected("all")) == ONCE
+    assert numbers_in(sink.values) == ONCE
+
+
+deaths = st.lists(st.tuples(st.integers(0, 80), st.integers(0, 4), st.booleans(), st.integers(0, 60)), max_size=4)
+
+
+@given(layouts(), sizes, st.integers(0, 2**32), deaths)
+@settings(max_examples=25)
+def test_at_least_once_every_tuple_arrives_whoever_dies(
+    layout: Layout, sized: WorkerSettings, seed: int, deaths: list[tuple[int, int, bool, int]]
+) -> None:
+    sink = CapturedSink()
+    with cluster_of(layout, sink, settings=sized, seed=seed) as cluster:
+        die(cluster, deaths)
+        cluster.run_to_end()
+
+    assert numbers_in(sink.values).keys() == ONCE.keys()
+
+
+@given(layouts(), sizes, st.integers(0, 2**32), deaths)
+@settings(max_examples=25)
+def test_exactly_once_every_tuple_counts_once_whoever_dies(
+    layout: Layout, sized: WorkerSettings, seed: int, deaths: list[tuple[int, int, bool, int]]
+) -> None:
+    with cluster_of(layout, CapturedSink(), settings=sized, seed=seed, delivery="exactly_once") as cluster:
+        die(cluster, deaths)
+        cluster.run_to_end()
+        result = cluster.result()
+
+    assert numbers_in(result.collected("all")) == ONCE
+    assert not result.failures
+
+
+def die(cluster: LocalCluster, deaths: list[tuple[int, int, bool, int]]) -> None:
+    for before, victim, epoch, away in deaths:
+        for _ in range(before):
+            cluster.step()
+        if epoch:
+            cluster.begin_epoch()
+        if victim in cluster.workers:
+            cluster.kill(victim)
+            for _ in range(away):
+                cluster.step()
+            cluster.restart(victim)
+    for _ in range(4):  # so that what was lost is found without waiting for it
+        cluster.settle()
+        cluster.begin_epoch()
