@@ -26,7 +26,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     rate_bits_per_s: int = 100_000_000
     """Of each node's link, in each direction. At the paper's 1 Gb/s, two cores would be the scarce thing."""
     credit_window_bytes: int = 4 * MB
-    """Of each task, and each broadcast. The default is a quarter, which is too little to fill a chain of nodes."""
+    """Of each task, and each broadcast. The default is a quarter, with which a ring was no faster than a tree."""
     rounds: int
     tasks: tuple[int, ...]
     latency_sizes_bytes: tuple[int, ...]
