@@ -130,7 +130,7 @@ def test_a_value_of_any_type_stays_what_it_is_within_a_worker() -> None:
 
 
 def test_a_frame_that_would_be_too_large_travels_in_several(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lanes, "MOST_FRAME_BYTES", 1000)
+    monkeypatch.setattr(RemoteLane, "most_frame_bytes", 1000)
     ends = Ends("remote", ("text",))
     rows = [("x" * (number * 37 % 400),) for number in range(100)]
     assert ends.put(*rows) == []
@@ -150,7 +150,7 @@ def test_a_frame_of_too_many_tuples_travels_in_several(kind: str, monkeypatch: p
 
 
 def test_one_tuple_that_is_larger_than_a_frame_travels_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lanes, "MOST_FRAME_BYTES", 1000)
+    monkeypatch.setattr(RemoteLane, "most_frame_bytes", 1000)
     ends = Ends("remote", ("text",))
     assert ends.put(("small",), ("x" * 5000,), ("small",)) == []
 
@@ -159,7 +159,7 @@ def test_one_tuple_that_is_larger_than_a_frame_travels_by_itself(monkeypatch: py
 
 
 def test_one_tuple_that_is_larger_than_a_ring_takes_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lanes, "MOST_FRAME_BYTES", 1000)
+    monkeypatch.setattr(RemoteLane, "most_frame_bytes", 1000)
     monkeypatch.setattr(lanes, "MOST_TUPLE_BYTES", 2000)
     ends = Ends("remote", ("text",))
     [(error, culprit, _)] = ends.put(("small",), ("x" * 5000,), ("small",))
@@ -188,7 +188,7 @@ def test_batches_and_tuples_keep_their_order(kind: str) -> None:
 
 
 def test_a_large_batch_travels_in_several(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lanes, "MOST_FRAME_BYTES", 4000)
+    monkeypatch.setattr(RemoteLane, "most_frame_bytes", 4000)
     ends = Ends("remote", ("n",))
     ends.lane.put_batch(pa.record_batch({"n": list(range(5000))}))
     ends.lane.flush(ORIGIN_NS, NOW_NS)

@@ -15,6 +15,9 @@ __all__ = ["CastLane"]
 class CastLane(RemoteLane):
     """To several tasks of other workers."""
 
+    most_frame_bytes = 128 << 10
+    """Less than else: along a chain of workers, the first part of what is passed on in parts arrives sooner."""
+
     def __init__(self, *, sender: CastSender, targets: Sequence[int], **common: Any) -> None:
         _, stands_for_all = sender.channel
         # A frame's route has no room for it, and needs none: a broadcast is for everybody.

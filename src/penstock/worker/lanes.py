@@ -272,6 +272,8 @@ class LocalLane(Lane):
 class RemoteLane(Lane):
     """To a task of another worker: encoded, one frame per flush unless that is too large."""
 
+    most_frame_bytes = MOST_FRAME_BYTES
+
     def __init__(self, *, sender: Sender, assignment: int, **common: Any) -> None:
         super().__init__(**common)
         self._sender = sender
@@ -290,7 +292,7 @@ class RemoteLane(Lane):
         """Encodes all before it sends any: if one of them cannot be encoded, none was sent."""
         frame = self._new_frame()
         payload = _encode((origin_ns, now_ns, frame, runs, rows))
-        if len(payload) > MOST_FRAME_BYTES and len(rows) > 1:
+        if len(payload) > self.most_frame_bytes and len(rows) > 1:
             middle = len(rows) // 2
             first, rest = split_runs(runs, middle)
             self._pass_rows(rows[:middle], first, origin_ns, now_ns, refused)
@@ -320,7 +322,7 @@ class RemoteLane(Lane):
     ) -> None:
         frame = self._new_frame()
         payload = batch_to_payload(batch, origin_ns, now_ns, frame, root)
-        if len(payload) > MOST_FRAME_BYTES and batch.num_rows > 1:
+        if len(payload) > self.most_frame_bytes and batch.num_rows > 1:
             middle = batch.num_rows // 2
             self._pass_batch(batch.slice(0, middle), root, origin_ns, now_ns, refused)
             self._pass_batch(batch.slice(middle), root, origin_ns, now_ns, refused)
