@@ -168,9 +168,9 @@ def test_a_tree_stays_open_as_long_as_its_tuple_waits(sources: list[int]) -> Non
 
 def test_what_could_not_be_sent_names_the_sources_that_should_wait() -> None:
     combining = Combining(lambda a, b: a + b, None)
+    combining.marker(3, 1)
     combining.add(4, [(1,)], (), origin_ns=7)
     combining.add(2, [(2,)], (), origin_ns=5)
-    combining.marker(3, 1)
     combining.add(3, [(3,)], (), origin_ns=5)
     [sent] = combining.take(lambda speaker: speaker != 2)
 

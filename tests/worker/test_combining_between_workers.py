@@ -14,6 +14,7 @@ from penstock.flow.delivery import Delivery
 from penstock.plan.shape import shape_of
 from penstock.plan.tasks import tasks_of
 from penstock.testing import CapturedSink, LocalCluster
+from penstock.testing.late_words import HEARS_AFTER_TURNS
 from penstock.topology.bolts import StatefulBolt
 from penstock.topology.topology import Topology
 from penstock.topology.tuples import Tuple
@@ -161,3 +162,30 @@ def die(cluster: LocalCluster, deaths: list[tuple[int, int, bool, int]]) -> None
     for _ in range(4):  # so that what was lost is found without waiting for it
         cluster.settle()
         cluster.begin_epoch()
+
+
+def test_exactly_once_a_marker_takes_no_other_way_than_what_was_before_it() -> None:
+    """The head of a node dies with tuples of its neighbours in hand, when its own tasks are saved already."""
+    topo = Topology("direct")
+    numbers = topo.spout("numbers", Trickle([[n] for n in range(400)], field="numbers"), tasks=8)
+    topo.bolt("all", Collect(), topo.bolt("kept", Numbers(), numbers.to_one(both)).shuffle())
+    worker_of = {**{task: task for task in range(8)}, 8: 0, 9: 0}
+    node_of = {worker: "ab"[worker // 4] for worker in range(8)}
+    places: dict[str, Any] = {"worker_of": worker_of, "node_of": node_of}
+    sized = WorkerSettings(spout_turn_tuples=1)
+    with LocalCluster(topo, settings=sized, delivery="exactly_once", **places) as cluster:
+        [edge] = {lane.edge for lane in cluster.workers[7].spouts[0].outputs.lanes}
+        head = next(worker for worker in range(4, 8) if cluster.workers[worker].uplinks[edge].next_worker == 0)
+        cluster.begin_epoch()
+        for _ in range(HEARS_AFTER_TURNS * head + 1):
+            cluster._turn(head)
+        for other in sorted({4, 5, 6, 7} - {head}):
+            cluster.workers[other].do_work()
+        cluster.kill(head)
+        for _ in range(200):
+            cluster.step()
+        cluster.restart(head)
+        cluster.run_to_end()
+        result = cluster.result()
+
+    assert numbers_in(result.collected("all")) == Counter(range(400))

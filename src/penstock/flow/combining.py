@@ -139,8 +139,8 @@ class Combining:
         return before
 
     def _before_marker_of(self, source: int) -> list[Parting]:
-        epoch = self._passed.get(source)
-        if epoch is None or epoch not in self._waiting:
+        epoch = self._passed.get(source, 0)  # one that was never heard of may have been spoken for
+        if epoch not in self._waiting:
             return []
         # In its own name or another's: all of them have yet to pass the marker.
         return [Parting(self._speaker(epoch), self._waiting.pop(epoch))]
