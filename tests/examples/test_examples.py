@@ -143,6 +143,18 @@ def test_leron_chain(workers: int) -> None:
     assert result.collected("checked") == [(2000, 0)]
 
 
+@worker_counts
+def test_nearest_match(workers: int) -> None:
+    module = example("nearest_match")
+    result = run(module.topology(points=50, questions=20, shards=3), workers)
+    nearest = {
+        question: min((module.dist(module.point(-1 - question), module.point(number)), number) for number in range(50))
+        for question in range(20)
+    }
+    assert {question: (distance, point) for question, distance, point in result.collected("matches")} == nearest
+    assert len(result.collected("matches")) == 20
+
+
 SMALL: dict[str, list[str]] = {
     "wordcount": ["--input", str(EXAMPLES / "wordcount.py"), "--top", "3"],
     "exclamation": ["--words", "20"],
@@ -150,6 +162,7 @@ SMALL: dict[str, list[str]] = {
     "log_stream": ["--lines", "1000"],
     "sol": ["--seconds", "0.1"],
     "leron_chain": ["--words", "20"],
+    "nearest_match": ["--points", "20", "--questions", "5"],
 }
 SAID = {
     "wordcount": "words in all",
@@ -157,6 +170,7 @@ SAID = {
     "throughput_test": "20 strings of 10 bytes",
     "log_stream": "2  broken lines",
     "sol": "500 tuples through 5 bolts",
+    "nearest_match": "5 questions, each answered by 4 shards",
     "leron_chain": "20  words at the end, 0 of them wrong",
 }
 

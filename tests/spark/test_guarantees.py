@@ -13,12 +13,14 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from penstock.connectors.collect import Collect
 from penstock.errors import CheckpointError, TopologyError
 from penstock.spark.run import Run, run, start
 from penstock.topology.topology import Topology
 from tests.ring.patience import wait_until
 from tests.spark import counted
 from tests.spark.scenarios import await_flow, pids
+from tests.worker.scatter_gather import scattered, told
 
 EPOCH_S = 0.2
 
@@ -37,6 +39,19 @@ def test_at_least_once_nothing_is_missing_when_workers_are_killed(spark: Any) ->
         summary = running.summary()
     numbers = Counter(row.n for row in summary.collected("seen"))
     assert set(numbers) == set(range(30_000))
+
+
+def test_at_least_once_every_question_is_answered_by_all_when_a_worker_is_killed(spark: Any) -> None:
+    topo, answers = scattered(questions=counted.Numbers(10_000))
+    topo.bolt("all", Collect(), topo.bolt("told", told, answers, tasks=2, fields=("question", "by")).shuffle())
+    with start(topo, workers=3, spark=spark, epoch_every_s=EPOCH_S) as running:
+        await_flow(running)
+        os.kill(pids(running)[1], signal.SIGKILL)
+        await_restarts(running, 1)
+        running.wait()
+        summary = running.summary()
+    assert {row.question for row in summary.collected("all")} == {*range(10_000)}
+    assert all(row.by == [0, 1, 2] for row in summary.collected("all"))
 
 
 @pytest.mark.parametrize("kills", [0, 2])

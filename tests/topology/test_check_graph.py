@@ -91,10 +91,10 @@ def test_a_component_without_fields_has_nothing_to_take() -> None:
     assert "log.by('n'): 'log' declares no fields, so it emits nothing" in only_complaint(topo)
 
 
-@pytest.mark.parametrize("method", ["by", "partial_key"])
+@pytest.mark.parametrize("method", ["by", "partial_key", "gather"])
 def test_unknown_fields_are_refused_with_the_nearest(method: str) -> None:
-    topo = Topology("t")
-    source = topo.spout("words", Numbers(), fields=("word", "count"))
+    topo, numbers = topology_with_numbers()
+    source = topo.bolt("words", lambda tup: tup, numbers.shuffle(), fields=("word", "count"))
     topo.bolt("a", sink, getattr(source, method)("wrod"))
     topo.bolt("b", sink, getattr(source, method)())
     topo.bolt("c", sink, getattr(source, method)("word", "word"))
@@ -115,6 +115,25 @@ def test_an_unknown_broadcast_algorithm_is_refused_with_the_nearest() -> None:
     problem = only_complaint(topo)
     assert "wanted one of 'auto', 'serial', 'flat', 'binary', 'ring', 'two_way_ring'" in problem
     assert problem.endswith("got 'rings'; did you mean 'ring'?")
+
+
+def test_what_cannot_be_gathered_is_refused() -> None:
+    topo, source = topology_with_numbers()
+    answers = topo.bolt("shard", lambda tup: tup, source.broadcast(), tasks=2, fields=("n", "by"))
+    taken = topo.bolt("taken", lambda tup: tup, source.broadcast(), tasks=2, fields=("n", "answers"))
+    topo.bolt("a", sink, source.gather("n"))
+    topo.bolt("b", sink, taken.gather("n"))
+    topo.bolt("c", Pass(), answers.gather("n"))
+    topo.bolt("d", sink, answers.gather("n", timeout_s=0))
+    topo.bolt("e", sink, answers.gather("n", timeout_s="30"))  # type: ignore[arg-type]
+    topo.bolt("good", sink, answers.gather("by", "n", timeout_s=5))
+    topo.bolt("keyed", Count(), answers.gather("n"), source.by("n"))
+    a, b, c, d, e = complaints(topo)
+    assert a.endswith("wanted the stream of a bolt, whose tasks answer, got that of the spout 'numbers'")
+    assert b.endswith("the answers come as a field 'answers', but that stream has one already; call it otherwise")
+    assert c.endswith("shard.gather('n'): Pass is a BatchBolt, but answers come as tuples; use a Bolt")
+    assert d.endswith("timeout_s: wanted a number of seconds above 0, got 0")
+    assert e.endswith("timeout_s: wanted a number of seconds above 0, got '30'")
 
 
 def test_a_custom_grouping_has_to_be_a_function_of_values_and_count() -> None:

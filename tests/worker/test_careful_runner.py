@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from penstock.topology.bolts import BatchBolt
 from penstock.topology.topology import Topology
 from penstock.topology.tuples import Tuple
 from penstock.worker.care import Care, digest_of
+from tests.worker.scatter_gather import every_question, gathered, scattered, told
 
 NUMBERS = [0, 1, 2, 3, 2, 4, 5, 2, 6, 1]
 
@@ -106,6 +108,23 @@ def test_what_was_given_up_is_reported_with_its_values() -> None:
     assert (failure.component, failure.count) == ("pass", 1)
     assert "KilledWorkersError" in failure.kind
     assert "n=3" in failure.culprit
+
+
+def test_what_was_gathered_is_one_tuple_to_be_tried_or_left_out() -> None:
+    topo, answers = scattered()
+    topo.bolt("all", Collect(), topo.bolt("told", told, answers, fields=("question", "by")).shuffle())
+    suspect, given_up = (digest_of((n, tuple((n, by) for by in range(3)))) for n in (5, 7))
+    notes = Notebook()
+    with LocalCluster(topo, delivery="exactly_once") as cluster:
+        (bolt,) = (bolt for bolt in cluster.workers[0].bolts if bolt.component == "told")
+        bolt.be_careful(Care(epochs=10, suspects={"told": (suspect,)}, given_up={"told": {given_up: 5}}), notes)
+        cluster.run_to_end()
+        result = cluster.result()
+    assert notes.tried_alone.count(suspect) == 1
+    assert gathered(result) == every_question() - Counter({(7, (0, 1, 2)): 1})
+    [failure] = result.failures
+    assert (failure.component, failure.count) == ("told", 1)
+    assert "question=7" in failure.culprit
 
 
 def test_care_ends_with_the_last_of_its_epochs() -> None:

@@ -199,11 +199,11 @@ def test_a_large_batch_travels_in_several(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_a_marker_travels_as_a_frame_that_takes_no_credit() -> None:
     ends = Ends("remote", ("word",))
-    ends.lane.put_marker(Marker(7, ends=True))
+    ends.lane.put_marker(Marker(7, ends=True, newest_roots={3: 2**63}))
 
     [(route, payload, tuples)] = ends.sender.frames
     assert (route.flags, tuples) == (FrameKind.MARKER, 0)
-    assert msgspec.msgpack.decode(payload) == [7, True]
+    assert msgspec.msgpack.decode(payload) == [7, True, {3: 2**63}]
 
 
 def test_a_marker_within_a_worker_is_the_marker() -> None:

@@ -9,7 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.topology.emit import Emit
-from penstock.topology.groupings import Broadcast, By, Custom, Direct, LocalOrShuffle, PartialKey, Shuffle, ToOne
+from penstock.topology.groupings import (
+    Broadcast,
+    By,
+    Custom,
+    Direct,
+    Gather,
+    Grouping,
+    LocalOrShuffle,
+    PartialKey,
+    Shuffle,
+    ToOne,
+)
 from penstock.topology.tuples import tuple_class
 from penstock.transport.stable_hash import stable_hash
 from penstock.worker import routing
@@ -31,17 +42,21 @@ def test_shuffle_shares_out_evenly_and_keeps_the_order(rows: list[tuple[str]], t
     assert sum(map(len, arrived)) == len(rows)
 
 
+@pytest.mark.parametrize("grouping", [By(("word",)), Gather(("word",))])
 @given(words, task_counts)
-def test_by_sends_each_key_to_the_task_of_its_hash(rows: list[tuple[str]], tasks: int) -> None:
-    arrived = Board(By(("word",)), tasks=tasks).emit(*rows)
+def test_by_sends_each_key_to_the_task_of_its_hash(grouping: Grouping, rows: list[tuple[str]], tasks: int) -> None:
+    arrived = Board(grouping, tasks=tasks).emit(*rows)
 
     for index, got in enumerate(arrived):
         assert got == [row for row in rows if stable_hash(row[0]) % tasks == index or tasks == 1]
 
 
+@pytest.mark.parametrize("grouping", [By(("c", "a")), Gather(("c", "a"))])
 @given(st.lists(st.tuples(st.integers(0, 3), st.text(max_size=2), st.integers(0, 3)), max_size=60), task_counts)
-def test_by_several_fields_hashes_them_together(rows: list[tuple[int, str, int]], tasks: int) -> None:
-    arrived = Board(By(("c", "a")), tasks=tasks, fields=("a", "b", "c")).emit(*rows)
+def test_by_several_fields_hashes_them_together(
+    grouping: Grouping, rows: list[tuple[int, str, int]], tasks: int
+) -> None:
+    arrived = Board(grouping, tasks=tasks, fields=("a", "b", "c")).emit(*rows)
 
     for index, got in enumerate(arrived):
         assert got == [row for row in rows if stable_hash((row[2], row[0])) % tasks == index or tasks == 1]

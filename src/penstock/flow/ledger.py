@@ -84,6 +84,11 @@ class AckBook:
             if root:
                 sums[root] = (sums.get(root, 0) + count * frame) & _MASK
 
+    def shares(self, frame: int, count: int) -> list[int]:
+        """Random numbers that add up to a frame's: for what was counted as one, and is to be processed in parts."""
+        shares = [self._next_frame() for _ in range(count - 1)]
+        return [*shares, frame - sum(shares)]
+
     def failed(self, root: Root, component: str, reason: str) -> None:
         """A tuple of a tree has failed; the first reason counts."""
         if root and root not in self._failed:
@@ -115,16 +120,26 @@ class Ledger:
 
     `begin`, then what the own worker has to tell of it, then what others have to: the keeper's own news are always the
     first to be heard of a tree, so its sum is zero only when it is complete.
+
+    Args:
+        task: the task.
+        chance: a random 64-bit number. Roots begin behind it, so that a task that was restarted does not call its trees
+            what its predecessor called others, of which something may still be under way.
     """
 
-    def __init__(self, task: int) -> None:
-        self._newest: Root = task << _SEQUENCE_BITS
+    def __init__(self, task: int, chance: int = 0) -> None:
+        self._newest: Root = task << _SEQUENCE_BITS | chance >> (64 - _SEQUENCE_BITS + 1)
         self._sums: dict[Root, int] = {}
         self._fresh: list[Root] = []
         self._newest_at: dict[int, Root] = {}
 
     def __len__(self) -> int:
         return len(self._sums)
+
+    @property
+    def newest(self) -> Root:
+        """The root of the tree that was begun last."""
+        return self._newest
 
     def begin(self) -> Root:
         """Starts a tree; returns its root, which its tuples carry."""

@@ -21,6 +21,14 @@ A bolt with state by key is told what its input is grouped by:
 ([('blue', 1)], [('blue', 2)], [('in all', 2)])
 >>> tester.state
 {'blue': 2}
+
+A bolt behind ``gather`` is given what was gathered:
+
+>>> def best(tup):
+...     return tup.question, min(answer.distance for answer in tup.answers)
+>>> answers = make_tuple(distance=5), make_tuple(distance=3)
+>>> BoltTester(best, fields=("question", "distance")).process(question=1, answers=answers)
+[(1, 3)]
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ import msgspec
 from penstock.topology.function_name import name_of
 
 __all__ = [
+    "ANSWERS",
     "BROADCAST_ALGORITHMS",
     "Broadcast",
     "By",
@@ -23,6 +24,7 @@ __all__ = [
     "Custom",
     "CustomRoute",
     "Direct",
+    "Gather",
     "Grouping",
     "LocalOrShuffle",
     "PartialKey",
@@ -33,6 +35,9 @@ __all__ = [
 
 BROADCAST_ALGORITHMS = ("auto", "serial", "flat", "binary", "ring", "two_way_ring")
 """How one tuple may reach all tasks; ``auto`` picks by size and place."""
+
+ANSWERS = "answers"
+"""The field in which a bolt behind `Gather` finds what was gathered."""
 
 CustomRoute: TypeAlias = Callable[[tuple[Any, ...], int], int | Sequence[int]]
 """From the values of a tuple and the number of tasks, the index of the task that gets it, or of several."""
@@ -48,6 +53,10 @@ class Grouping(msgspec.Struct, frozen=True):
         # As the user wrote it, because it is users who read it.
         arguments = (name_of(given) if callable(given) else repr(given) for given in self._arguments())
         return f"{_METHODS[type(self)]}({', '.join(arguments)})"
+
+    def delivered(self, fields: tuple[str, ...]) -> tuple[str, ...]:
+        """The fields of what the subscriber is given, of a stream with these fields."""
+        return fields
 
     def _arguments(self) -> tuple[Any, ...]:
         return ()
@@ -88,6 +97,20 @@ class Broadcast(Grouping, frozen=True):
         return () if self.algorithm == "auto" else (self.algorithm,)
 
 
+class Gather(Grouping, frozen=True):
+    """Equal values of the fields to the same task, as one tuple: when every task of the source has sent one."""
+
+    fields: tuple[str, ...]
+    timeout_s: float = 30.0
+
+    def delivered(self, fields: tuple[str, ...]) -> tuple[str, ...]:  # noqa: ARG002
+        """See Grouping: what the answers have in common, and the answers."""
+        return (*self.fields, ANSWERS)
+
+    def _arguments(self) -> tuple[Any, ...]:
+        return self.fields
+
+
 class ToOne(Grouping, frozen=True):
     """All to the first task, put together on the way where a function says how."""
 
@@ -121,6 +144,7 @@ _METHODS: dict[type[Grouping], str] = {
     By: "by",
     PartialKey: "partial_key",
     Broadcast: "broadcast",
+    Gather: "gather",
     ToOne: "to_one",
     Direct: "direct",
     Custom: "custom",

@@ -25,6 +25,7 @@ from penstock.topology.groupings import (
     Custom,
     CustomRoute,
     Direct,
+    Gather,
     Grouping,
     LocalOrShuffle,
     PartialKey,
@@ -75,6 +76,22 @@ class Stream:
                 ``binary``, ``ring``, ``two_way_ring``); or along whichever tree turns out to be best (``auto``).
         """
         return self._input(Broadcast(algorithm))
+
+    def gather(self, *fields: str, timeout_s: float = 30.0) -> Input:
+        """One tuple when all tasks of the component have answered: for a bolt behind one that takes a `broadcast`.
+
+        Tuples with equal values of these fields are the answers to one question, and go to the same task. It keeps them
+        until every task of the component has sent one. Then the bolt is given one tuple: its fields are these and
+        ``answers``, a tuple of the answers in the order of the tasks, each with its fields by name (a named tuple).
+
+        Each task has to answer each question once, while it processes it. What is incomplete and cannot become complete
+        any more is given up and reported; at least once, the question is then asked again.
+
+        Args:
+            fields: what the answers to one question have in common, such as its id.
+            timeout_s: how long to wait for answers. Not used with exactly once, where markers tell that none will come.
+        """
+        return self._input(Gather(fields, timeout_s))
 
     def to_one(self, combine: Combine | None = None) -> Input:
         """All to the first task.

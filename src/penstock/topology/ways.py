@@ -6,11 +6,11 @@ from collections import defaultdict
 from collections.abc import Callable
 
 from penstock.topology.bolts import BatchBolt
-from penstock.topology.groupings import is_combined
+from penstock.topology.groupings import Broadcast, Gather, is_combined
 from penstock.topology.spec import ComponentSpec
 from penstock.topology.topology import Topology
 
-__all__ = ["comes_of_many", "most_after"]
+__all__ = ["answering", "comes_of_many", "most_after"]
 
 
 def most_after(topology: Topology, counts: Callable[[ComponentSpec], bool]) -> dict[str, int]:
@@ -33,3 +33,19 @@ def most_after(topology: Topology, counts: Callable[[ComponentSpec], bool]) -> d
 def comes_of_many(spec: ComponentSpec) -> bool:
     """Whether what a component emits comes of several tuples at once."""
     return isinstance(spec.logic, BatchBolt) or any(is_combined(taken.grouping) for taken in spec.inputs)
+
+
+def answering(topology: Topology) -> frozenset[str]:
+    """The components on the way from a broadcast to whoever gathers what came of it."""
+    components = topology.components
+    found: set[str] = set()
+    to_visit = [
+        taken.source for spec in components.values() for taken in spec.inputs if isinstance(taken.grouping, Gather)
+    ]
+    while to_visit:
+        name = to_visit.pop()
+        if name not in found:
+            found.add(name)
+            inputs = components[name].inputs
+            to_visit += [taken.source for taken in inputs if not isinstance(taken.grouping, Broadcast)]
+    return frozenset(found)

@@ -19,6 +19,7 @@ class Alignment:
         self._channels = frozenset(channels)
         self._ended: set[tuple[int, int]] = set()
         self._arrived: dict[int, set[tuple[int, int]]] = {}
+        self._newest_roots: dict[int, dict[int, int]] = {}
 
     def arrive(self, channel: tuple[int, int], marker: Marker) -> list[Marker]:
         """Takes one marker; returns those to act on and pass on now, because all channels have sent theirs.
@@ -35,13 +36,16 @@ class Alignment:
             self._ended.add(channel)
         else:
             self._arrived.setdefault(marker.epoch, set()).add(channel)
+            if marker.newest_roots:
+                self._newest_roots.setdefault(marker.epoch, {}).update(marker.newest_roots)
         if self._ended >= self._channels:
             self._arrived.clear()
+            self._newest_roots.clear()
             return [Marker(marker.epoch, ends=True)]
         complete = sorted(epoch for epoch, sent in self._arrived.items() if sent | self._ended >= self._channels)
         for epoch in complete:
             del self._arrived[epoch]
-        return [Marker(epoch, ends=False) for epoch in complete]
+        return [Marker(epoch, ends=False, newest_roots=self._newest_roots.pop(epoch, {})) for epoch in complete]
 
     def reopen(self, sources: Iterable[int]) -> None:
         """These source tasks were restarted: they send again, and end again."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -12,6 +13,10 @@ from penstock.flow.runs import Runs
 
 __all__ = ["Arrival", "Marker"]
 
+_decode_marker = msgspec.msgpack.Decoder(tuple[int, bool, dict[int, int]]).decode
+
+EMPTY: Mapping[int, int] = MappingProxyType({})
+
 LOCAL = -1
 """The sender of what comes from a task of the same worker: it needs no credit."""
 
@@ -19,11 +24,23 @@ LOCAL = -1
 class Marker:
     """The end of an epoch, from one task on one edge; `ends` says that nothing follows it."""
 
-    __slots__ = ("ends", "epoch")
+    __slots__ = ("ends", "epoch", "newest_roots")
 
-    def __init__(self, epoch: int, *, ends: bool) -> None:
+    def __init__(self, epoch: int, *, ends: bool, newest_roots: Mapping[int, int] = EMPTY) -> None:
         self.epoch = epoch
         self.ends = ends
+        self.newest_roots = newest_roots
+        """By task that keeps trees: up to which root they began before it. Told where somebody gathers answers."""
+
+    def to_payload(self) -> bytes:
+        """As it travels: see FrameKind.MARKER."""
+        return msgspec.msgpack.encode((self.epoch, self.ends, dict(self.newest_roots)))
+
+    @classmethod
+    def from_payload(cls, payload: bytes | memoryview) -> Marker:
+        """As it came; raises one of `UNREADABLE` if it is none."""
+        epoch, ends, newest_roots = _decode_marker(payload)
+        return cls(epoch, ends=ends, newest_roots=newest_roots)
 
 
 class Arrival(msgspec.Struct, kw_only=True, gc=False, eq=False):

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.topology.groupings import Broadcast, By, Grouping, LocalOrShuffle, Shuffle, ToOne
+from penstock.topology.groupings import Broadcast, By, Gather, Grouping, LocalOrShuffle, Shuffle, ToOne
 from penstock.transport.stable_hash import stable_hash
 from penstock.worker.lanes import Lane, LocalLane
 
@@ -23,9 +23,9 @@ def split_batch(
             yield from ((lane, batch) for lane in lanes)
         case ToOne():
             yield lanes[0], batch
-        case By(fields=fields) if len(lanes) > 1:
+        case By(fields=fields) | Gather(fields=fields) if len(lanes) > 1:
             yield from _by_key(lanes, batch, fields)
-        case By():
+        case By() | Gather():
             yield lanes[0], batch
         case Shuffle() | LocalOrShuffle():
             local = [lane for lane in lanes if isinstance(lane, LocalLane)]

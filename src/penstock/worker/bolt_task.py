@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -17,7 +17,9 @@ from penstock.worker.arrival import Arrival, Marker
 from penstock.worker.arrival_queue import ArrivalQueue
 from penstock.worker.care import Care, Notes
 from penstock.worker.careful_runner import CarefulRunner
+from penstock.worker.gatherer import GatherEdge, Gatherer
 from penstock.worker.own_trees import OwnTrees
+from penstock.worker.rhythm import Rhythm
 from penstock.worker.runner_choice import runner_for
 from penstock.worker.runners import InputEdge, RecordRunner, Runner
 from penstock.worker.sink_runner import TrackedSinkRunner
@@ -37,6 +39,8 @@ class BoltTask(RunningTask):
         *,
         inputs: dict[int, InputEdge],
         channels: Sequence[tuple[int, int]],
+        gathers: Mapping[int, GatherEdge],
+        tree_by_tree: bool,
         processed_arrival: Callable[[int, Arrival], None],
         tick_every_s: float | None,
         save: Callable[[int, int], None] | None = None,
@@ -49,13 +53,19 @@ class BoltTask(RunningTask):
         self._columns = {edge: [*given.fields] for edge, given in inputs.items()}
         self._alignment = Alignment(channels)
         self._processed_arrival = processed_arrival
-        self.tick_every_ns = 0 if tick_every_s is None else int(tick_every_s * 1e9)
-        self.tick_is_due = False
+        self._tick = None if tick_every_s is None else Rhythm(tick_every_s)
         self._queue = ArrivalQueue()
         self._save = save  # None: markers are passed on, and nothing waits for them
         self.hops = {edge: Histogram() for edge in inputs}
         self.latency = Histogram()
-        self._runner: Runner = runner_for(self, inputs)
+        self._gatherer = Gatherer(self, gathers, held=save is not None) if gathers else None
+        """What makes one tuple of many before the runner sees them, if anything does."""
+        self.rhythms = [
+            *([] if self._tick is None else [self._tick]),
+            *([] if self._gatherer is None else self._gatherer.rhythms),
+        ]
+        """What it does by the clock."""
+        self._runner: Runner = runner_for(self, inputs, tree_by_tree=tree_by_tree)
         self._most_at_once = 16
         """How many tuples of an arrival are done before others have their turn, by how long they took lately."""
 
@@ -72,7 +82,7 @@ class BoltTask(RunningTask):
     @property
     def has_work(self) -> bool:
         """Whether anything waits to be done: arrivals, markers included, or a tick."""
-        return self.tick_is_due or bool(self._queue)
+        return bool(self._queue) or (bool(self.rhythms) and any(rhythm.is_due for rhythm in self.rhythms))
 
     def run(self, exhausted: set[Channel], most_tuples: int) -> int:
         """Works through the queue until it is empty, `most_tuples` are done or time is up, then ticks if that is due.
@@ -96,17 +106,17 @@ class BoltTask(RunningTask):
             elif len(arrival) > self._most_at_once and arrival.batch is None:
                 arrivals = [self._first_piece(arrival)]
             self._note_arrivals(arrivals, now_ns)
-            self._runner.run_all(arrivals)
+            self._runner.run_all(arrivals if self._gatherer is None else self._gatherer.take(*arrivals))
             before_ns, now_ns = now_ns, self.clock.now_ns()
             count = self._note_processed(arrivals, now_ns)
             self._most_at_once = max(1, count * (MOST_TURN_NS // 4) // max(1, now_ns - before_ns))
             done += count
-        if self.tick_is_due:
-            self.tick_is_due = False
-            if not self.ended:
-                self.guarded(self.logic.tick)
-                self._commit_early()
-                done += 1
+        if self._gatherer is not None:
+            self._gatherer.lose_patience()
+        if self._tick is not None and self._tick.take_due() and not self.ended:
+            self.guarded(self.logic.tick)
+            self._commit_early()
+            done += 1
         now_ns = self.clock.now_ns()
         self.flush(now_ns)
         self.busy_ns += now_ns - started_ns
@@ -151,6 +161,8 @@ class BoltTask(RunningTask):
         for aligned in complete:
             if self.ended:  # restarted sources have ended again
                 return
+            if self._gatherer is not None:
+                self._gatherer.marker(aligned)
             if aligned.ends:
                 self.guarded(self.logic.finish)
                 self.ended = True
@@ -162,7 +174,7 @@ class BoltTask(RunningTask):
                 self.passed_epoch = aligned.epoch
             self.flush(self.clock.now_ns())
             if self.keeper is not None:
-                self.keeper.mark(aligned.epoch)
+                aligned = self.keeper.mark(aligned)  # with its own trees in it
             if self._save is not None and not aligned.ends:
                 self._save(self.task, aligned.epoch)
             self.outputs.put_marker(aligned)
@@ -208,5 +220,12 @@ class BoltTask(RunningTask):
         return self._runner if is_one else None  # type: ignore[return-value]
 
     def reopen(self, sources: Iterable[int]) -> None:
-        """These tasks upstream were restarted."""
+        """These tasks were restarted, some of them upstream perhaps."""
         self._alignment.reopen(sources)
+        if self._gatherer is not None:
+            self._gatherer.upset()
+
+    def epoch_begins(self, epoch: int) -> None:
+        """Its worker was told of an epoch."""
+        if self._gatherer is not None:
+            self._gatherer.epoch_begins(epoch)

@@ -18,11 +18,11 @@ from penstock.plan.tasks import Task, tasks_of
 from penstock.topology.arrow_sink import ArrowSink
 from penstock.topology.bolts import KeyedBolt
 from penstock.topology.context import TaskContext
-from penstock.topology.groupings import Broadcast, Combine
+from penstock.topology.groupings import Broadcast, Combine, Gather
 from penstock.topology.spec import ComponentSpec
 from penstock.topology.topology import Topology
 from penstock.topology.transactional import TransactionalSink
-from penstock.topology.ways import comes_of_many, most_after
+from penstock.topology.ways import answering, comes_of_many, most_after
 from penstock.worker.acks import Acks
 from penstock.worker.arrival import Arrival
 from penstock.worker.bolt_task import BoltTask
@@ -39,6 +39,7 @@ from penstock.worker.company import Colleague, Company
 from penstock.worker.edge_facts import EdgeFacts
 from penstock.worker.failures import Failures
 from penstock.worker.frame_opener import FrameOpener
+from penstock.worker.gatherer import GatherEdge
 from penstock.worker.lanes import Lane, LocalLane, RemoteLane
 from penstock.worker.outputs import Outputs, Subscriber
 from penstock.worker.resume import SpoutProgress
@@ -121,6 +122,7 @@ class Deployment:
             assignment=assignment.number,
             reroutes=self._settings.delivery != "exactly_once",
         )
+        self._answering = answering(topology)
         self._bolts: dict[int, BoltTask] = {}
         self._built: Worker | None = None
 
@@ -258,7 +260,7 @@ class Deployment:
         )
 
     def _common(self, task: Task) -> dict[str, Any]:
-        tracking = None if self._book is None else Tracking(self._book)
+        tracking = None if self._book is None else Tracking(self._book, marks_roots=bool(self._answering))
         return {
             "tracking": tracking,
             "keepers_after": self._keepers_after[task.component],
@@ -285,11 +287,14 @@ class Deployment:
     def _bolt(self, task: Task) -> BoltTask:
         spec = self._spec(task.component)
         into = [edge for edge in self._edges if edge.target == task.component]
+        gathered = {edge: by for edge in into if isinstance(by := self._facts.grouping(edge), Gather)}
         common = self._common(task)
         if isinstance(common["logic"], KeyedBolt):
             common["logic"].state = {}
         return BoltTask(
             inputs={edge.id: self._facts.input(edge) for edge in into},
+            gathers={edge.id: self._gather_edge(edge, by) for edge, by in gathered.items()},
+            tree_by_tree=task.component in self._answering,
             channels=[(edge.id, source.id) for edge in into for source in self._tasks_of[edge.source]],
             processed_arrival=self._arrival_processed,
             tick_every_s=spec.settings.tick_every_s,
@@ -300,6 +305,10 @@ class Deployment:
     def _arrival_processed(self, task: int, arrival: Arrival) -> None:
         assert self._built is not None
         self._built.arrival_processed(task, arrival)
+
+    def _gather_edge(self, edge: Edge, grouping: Gather) -> GatherEdge:
+        index_of = {task.id: task.index for task in self._tasks_of[edge.source]}
+        return GatherEdge(edge.source, edge.stream, self._facts.fields(edge), grouping=grouping, index_of=index_of)
 
     def _outputs(self, task: Task, tracking: Tracking | None) -> Outputs:
         spec = self._spec(task.component)

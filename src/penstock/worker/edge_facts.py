@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.plan.edges import Edge
-from penstock.topology.groupings import By, Combine, Grouping, PartialKey, ToOne
+from penstock.topology.groupings import By, Combine, Gather, Grouping, PartialKey, ToOne
 from penstock.topology.topology import Topology
-from penstock.topology.tuples import Tuple, tuple_class
+from penstock.topology.tuples import tuple_class
 from penstock.transport.values import row_decoder
+from penstock.worker.gatherer import answer_class
 from penstock.worker.runners import InputEdge
 
 __all__ = ["EdgeFacts"]
@@ -33,9 +34,11 @@ class EdgeFacts:
         """The fields of its tuples."""
         return self._components[edge.source].streams[edge.stream]
 
-    def tuple_class(self, edge: Edge) -> type[Tuple]:
+    def tuple_class(self, edge: Edge) -> type[Any]:
         """The class of its tuples."""
-        return tuple_class(edge.source, edge.stream, self.fields(edge))
+        fields = self.fields(edge)
+        gathers = isinstance(self.grouping(edge), Gather)
+        return answer_class(fields) if gathers else tuple_class(edge.source, edge.stream, fields)
 
     def input(self, edge: Edge) -> InputEdge:
         """What a task must know that it leads to."""
@@ -43,7 +46,7 @@ class EdgeFacts:
         return InputEdge(
             fields=self.fields(edge),
             make=self.tuple_class(edge),
-            key_fields=grouping.fields if isinstance(grouping, By | PartialKey) else (),
+            key_fields=grouping.fields if isinstance(grouping, By | PartialKey | Gather) else (),
             combined=self.combine(edge) is not None,
         )
 

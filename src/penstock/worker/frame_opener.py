@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-import msgspec
-
 from penstock._native import Record
 from penstock.flow.runs import Runs
 from penstock.transport.frames import FrameKind
@@ -46,7 +44,6 @@ class FrameOpener:
         self._worker_of = worker_of
         self._workers = frozenset(worker_of.values())
         self._tracked = tracked
-        self._decode_marker = msgspec.msgpack.Decoder(tuple[int, bool]).decode
 
     def open(self, record: Record | EarlyFrame, kind: int, payload: bytes | memoryview) -> Arrival:
         """A frame as a task sees it; raises one of `UNREADABLE` if it is none, or of an edge that is not here."""
@@ -64,8 +61,7 @@ class FrameOpener:
             batch, origin_ns, sent_ns, frame, root = batch_from_payload(payload)
             runs = ((root, 1),)
         elif kind == FrameKind.MARKER:
-            epoch, ends = self._decode_marker(payload)
-            return Arrival(edge=edge, source=source, sender=sender, marker=Marker(epoch, ends=ends))
+            return Arrival(edge=edge, source=source, sender=sender, marker=Marker.from_payload(payload))
         elif kind == FrameKind.COMBINED and edge in self._combined:
             origin_ns, sent_ns, frame, sender, runs, one = self._combined[edge](payload)
             self._check_combined(runs, sender)

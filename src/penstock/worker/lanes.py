@@ -24,7 +24,6 @@ from penstock.worker.batches import batch_to_payload
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from penstock.topology.tuples import Tuple
     from penstock.worker.tracking import Tracking
 
 __all__ = ["MOST_TUPLE_BYTES", "Lane", "LocalLane", "Receiver", "Refusal", "RemoteLane", "RootedTuples"]
@@ -219,7 +218,7 @@ def _split(some: RootedTuples, at: int) -> tuple[RootedTuples, RootedTuples]:
 class LocalLane(Lane):
     """To a task of the same worker: by reference."""
 
-    def __init__(self, *, receiver: Receiver, make: type[Tuple] | None, **common: Any) -> None:
+    def __init__(self, *, receiver: Receiver, make: type[Any] | None, **common: Any) -> None:
         """With `make` of None, the receiver wants the plain values."""
         super().__init__(**common)
         self._receiver = receiver
@@ -338,7 +337,7 @@ class RemoteLane(Lane):
         self._sender.send(route, payload, tuples)
 
     def put_marker(self, marker: Marker) -> None:  # noqa: D102
-        self._sender.send(self._marker_route, _encode((marker.epoch, marker.ends)), 0)
+        self._sender.send(self._marker_route, marker.to_payload(), 0)
 
 
 def _too_large(payload: bytes, root: int) -> Refusal:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from penstock.flow.ledger import AckBook, Ledger, News
+from penstock.flow.ledger import Ledger, News
 from penstock.flow.runs import Runs
+from penstock.worker.arrival import Marker
+from penstock.worker.tracking import Tracking
 
 __all__ = ["LOST", "OwnTrees"]
 
@@ -19,12 +21,13 @@ LOST = "what came of it was lost on the way, or with a worker"
 class OwnTrees:
     """The trees of one bolt task (a `penstock.worker.tracking.Keeper`)."""
 
-    def __init__(self, *, task: int, component: str, keepers_after: int, book: AckBook) -> None:
+    def __init__(self, *, task: int, component: str, keepers_after: int, tracking: Tracking) -> None:
         self.task = task
         self.keepers_after = keepers_after
         self._component = component
-        self._book = book
-        self._ledger = Ledger(task)
+        self._tracking = tracking
+        self._book = tracking.book
+        self._ledger = Ledger(task, tracking.book.new_frame())
         self._given: dict[int, Sequence[tuple[Runs, int]]] = {}
         """By the root of our own tree, frame by frame: how many tuples of which trees went into it, and its number."""
 
@@ -51,9 +54,13 @@ class OwnTrees:
         self._fail(news)
         self._complete(self._ledger.hear(news.sums))
 
-    def mark(self, epoch: int) -> None:
-        """A marker of this epoch follows all trees so far."""
-        self._ledger.mark(epoch)
+    def mark(self, marker: Marker) -> Marker:
+        """A marker follows all trees so far: the one to pass on."""
+        self._ledger.mark(marker.epoch)
+        if not self._tracking.marks_roots:
+            return marker
+        newest_roots = {**marker.newest_roots, self.task: self._ledger.newest}
+        return Marker(marker.epoch, ends=marker.ends, newest_roots=newest_roots)
 
     def marker_passed(self, epoch: int) -> None:
         """See Keeper."""

@@ -21,6 +21,7 @@ from penstock.topology.groupings import (
     Custom,
     CustomRoute,
     Direct,
+    Gather,
     Grouping,
     LocalOrShuffle,
     PartialKey,
@@ -70,6 +71,8 @@ def compile_grouping(grouping: Grouping, lanes: Sequence[Lane], fields: Sequence
             return _in_turn([lane for lane in lanes if isinstance(lane, LocalLane)] or lanes)
         case By(fields=key_fields):
             return _by_key(lanes, [list(fields).index(field) for field in key_fields])
+        case Gather(fields=key_fields):
+            return _by_hashable_key(lanes, [list(fields).index(field) for field in key_fields])
         case PartialKey(fields=key_fields):
             return _by_two_choices(lanes, [list(fields).index(field) for field in key_fields])
         case Broadcast():
@@ -202,6 +205,23 @@ def _by_key(lanes: Sequence[Lane], positions: Sequence[int]) -> Routing:
             outlet.emitted += count
 
     return Routing(put, put_all)
+
+
+def _by_hashable_key(lanes: Sequence[Lane], positions: Sequence[int]) -> Routing:
+    """As by key, but it refuses one that nothing can be gathered by, also if there is only one task to send it to."""
+    append_for = _RememberedKeys([lane.append for lane in lanes])
+    key_of = itemgetter(*positions)
+
+    def put(values: Values) -> None:
+        key = key_of(values)
+        try:
+            append = append_for[key]
+        except TypeError:
+            stable_hash(key)  # which says what is wrong with it
+            raise
+        append(values)
+
+    return one_by_one(put)
 
 
 def _by_two_choices(lanes: Sequence[Lane], positions: Sequence[int]) -> Routing:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from penstock.flow.credit import Channel
 from penstock.topology.pushed_spout import PushedSpout
 from penstock.topology.spouts import Spout
 from penstock.transport.values import decode_value, encode_value
-from penstock.worker.arrival import Marker
+from penstock.worker.arrival import EMPTY, Marker
 from penstock.worker.failures import USER_ERRORS
 from penstock.worker.resume import SpoutProgress
 from penstock.worker.tasks import RunningTask
@@ -87,7 +88,11 @@ class SpoutTask(RunningTask):
         """Sends a marker behind everything that was emitted so far."""
         if not self.ended:
             self.passed_epoch = epoch
-            self.outputs.put_marker(Marker(epoch, ends=False))
+            self.outputs.put_marker(Marker(epoch, ends=False, newest_roots=self._newest_roots()))
+
+    def _newest_roots(self) -> Mapping[int, int]:
+        """What its markers tell of the trees before them."""
+        return EMPTY
 
     def progress(self) -> SpoutProgress:
         """How far it has come, for whoever comes after it."""

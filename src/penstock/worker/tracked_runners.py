@@ -78,4 +78,4 @@ class TrackedBatchRunner(BatchRunner):
 
 def own_trees_of(task: RunningTask, tracking: Tracking) -> OwnTrees:
     """A place for the trees that a task keeps itself."""
-    return OwnTrees(task=task.task, component=task.component, keepers_after=task.keepers_after, book=tracking.book)
+    return OwnTrees(task=task.task, component=task.component, keepers_after=task.keepers_after, tracking=tracking)

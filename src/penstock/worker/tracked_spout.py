@@ -5,7 +5,7 @@ The spout keeps the trees of its own tuples (a `penstock.worker.tracking.Keeper`
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -16,6 +16,7 @@ from penstock.flow.pending import Kept, Pending
 from penstock.topology.emit import DEAD_LETTERS, Emit
 from penstock.topology.spouts import Spout
 from penstock.topology.tuples import Tuple
+from penstock.worker.arrival import EMPTY
 from penstock.worker.batches import rows_of
 from penstock.worker.failures import USER_ERRORS
 from penstock.worker.own_trees import LOST
@@ -42,7 +43,7 @@ class TrackedSpoutTask(SpoutTask):
         super().__init__(**common)
         assert self.tracking is not None
         self._tracked: Tracking = self.tracking
-        self._ledger = Ledger(self.task)
+        self._ledger = Ledger(self.task, self._tracked.book.new_frame())
         self._pending = Pending(most=max_pending, max_tries=max_tries)
         # Who gives ids and takes failures is told of them, and emits again whatever it wants to.
         self._looks_after_itself = isinstance(self.logic, Spout) and type(self.logic).fail is not Spout.fail
@@ -155,6 +156,9 @@ class TrackedSpoutTask(SpoutTask):
         """See SpoutTask."""
         self._ledger.mark(epoch)
         super().begin_epoch(epoch)
+
+    def _newest_roots(self) -> Mapping[int, int]:
+        return {self.task: self._ledger.newest} if self._tracked.marks_roots else EMPTY
 
     def marker_passed(self, epoch: int) -> None:
         """See Keeper."""

@@ -18,10 +18,12 @@ __all__ = ["Keeper", "Tracking"]
 class Tracking:
     """What one task works on."""
 
-    __slots__ = ("book", "lanes", "root")
+    __slots__ = ("book", "lanes", "marks_roots", "root")
 
-    def __init__(self, book: AckBook) -> None:
+    def __init__(self, book: AckBook, *, marks_roots: bool = False) -> None:
         self.book = book
+        self.marks_roots = marks_roots
+        """Whether markers tell which trees began before them."""
         self.lanes: list[Lane] = []
         """All that the task emits to."""
         self.root = UNTRACKED

@@ -202,8 +202,8 @@ class Uplink:
         if to_one.receiver is not None:
             to_one.receiver.accept(Arrival(edge=to_one.edge, source=source, marker=marker))
         else:
-            payload = _encode((marker.epoch, marker.ends))
-            self._about.carriers[self.next_worker].send(self._route(source, FrameKind.MARKER), payload, 0)
+            route = self._route(source, FrameKind.MARKER)
+            self._about.carriers[self.next_worker].send(route, marker.to_payload(), 0)
 
     def _route(self, source: int, kind: FrameKind) -> Route:
         to_one = self.to_one

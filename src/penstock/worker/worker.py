@@ -24,6 +24,7 @@ from penstock.worker.clock import Clock, steady_ns_of
 from penstock.worker.company import Colleague
 from penstock.worker.early_frames import EarlyFrame
 from penstock.worker.frame_opener import FrameOpener
+from penstock.worker.rhythm import Rhythm
 from penstock.worker.settings import WorkerSettings
 from penstock.worker.spout_task import SpoutTask
 from penstock.worker.tasks import RunningTask
@@ -99,13 +100,14 @@ class Worker:
         """Frames that were none."""
         self.begun = False
         self._careful_epochs = 0
-        self._ticks: list[tuple[int, int, BoltTask]] = []
+        self._ticks: list[tuple[int, int, Rhythm, BoltTask]] = []
 
     def begin(self) -> None:
         """Lets the spouts go, and the ticks."""
         self.begun = True
         now_ns = self._steady_ns()
-        self._ticks = [(now_ns + bolt.tick_every_ns, bolt.task, bolt) for bolt in self.bolts if bolt.tick_every_ns]
+        rhythms = [(rhythm, bolt) for bolt in self.bolts for rhythm in bolt.rhythms]
+        self._ticks = [(now_ns + rhythm.every_ns, n, rhythm, bolt) for n, (rhythm, bolt) in enumerate(rhythms)]
         heapq.heapify(self._ticks)
 
     def begin_epoch(self, epoch: int, committed: int = 0, *, last: bool = False) -> None:
@@ -114,6 +116,8 @@ class Worker:
             self._acks.begin_epoch(epoch)
         if self._checkpoints is not None:
             self._checkpoints.begin(epoch, committed)
+        for bolt in self.bolts:
+            bolt.epoch_begins(epoch)
         for spout in self.spouts:
             spout.begin_epoch(epoch)
         if last:
@@ -377,7 +381,7 @@ class Worker:
         """A tick waits for its bolt's turn, like everything else that may emit. What was missed is not made up for."""
         now_ns = self._steady_ns()
         while self._ticks and self._ticks[0][0] <= now_ns:
-            due_ns, task, bolt = heapq.heappop(self._ticks)
+            due_ns, number, rhythm, bolt = heapq.heappop(self._ticks)
             if not bolt.ended:
-                bolt.tick_is_due = True
-                heapq.heappush(self._ticks, (max(due_ns, now_ns) + bolt.tick_every_ns, task, bolt))
+                rhythm.is_due = True
+                heapq.heappush(self._ticks, (max(due_ns, now_ns) + rhythm.every_ns, number, rhythm, bolt))

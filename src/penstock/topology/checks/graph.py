@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from math import inf
 from typing import Any
 
-from penstock.topology.bolts import KeyedBolt
+from penstock.topology.bolts import BatchBolt, KeyedBolt
 from penstock.topology.checks.calls import call_problem
 from penstock.topology.checks.nearest import did_you_mean, listed
 from penstock.topology.emit import DEFAULT_STREAM
-from penstock.topology.groupings import BROADCAST_ALGORITHMS, Broadcast, By, Custom, PartialKey, ToOne
+from penstock.topology.groupings import (
+    ANSWERS,
+    BROADCAST_ALGORITHMS,
+    Broadcast,
+    By,
+    Custom,
+    Gather,
+    PartialKey,
+    ToOne,
+    is_combined,
+)
 from penstock.topology.spec import ComponentSpec, Subscription
 
 __all__ = ["input_problems"]
@@ -28,6 +39,8 @@ def input_problems(spec: ComponentSpec, components: Mapping[str, ComponentSpec])
             yield _unknown_stream(taken, source)
             continue
         yield from _grouping_problems(taken, source)
+        if isinstance(taken.grouping, Gather):
+            yield from _gather_problems(taken, taken.grouping, source, spec)
     if isinstance(spec.logic, KeyedBolt):
         yield from _key_problems(spec)
 
@@ -43,7 +56,7 @@ def _unknown_stream(taken: Subscription, source: ComponentSpec) -> str:
 
 def _grouping_problems(taken: Subscription, source: ComponentSpec) -> Iterator[str]:
     grouping, fields = taken.grouping, source.streams[taken.stream]
-    if isinstance(grouping, By | PartialKey):
+    if isinstance(grouping, By | PartialKey | Gather):
         if not grouping.fields:
             yield f"{taken!r}: wanted at least one of the fields {listed(fields)}, got none"
         for position, field in enumerate(grouping.fields):
@@ -68,6 +81,22 @@ def _function_problems(taken: Subscription, function: Any, *arguments: str) -> I
         yield f"{taken!r}: {problem}"
 
 
+def _gather_problems(
+    taken: Subscription, grouping: Gather, source: ComponentSpec, spec: ComponentSpec
+) -> Iterator[str]:
+    if source.kind == "spout":
+        yield f"{taken!r}: wanted the stream of a bolt, whose tasks answer, got that of the spout {source.name!r}"
+    if ANSWERS in source.streams[taken.stream]:
+        yield f"{taken!r}: the answers come as a field {ANSWERS!r}, but that stream has one already; call it otherwise"
+    if isinstance(spec.logic, BatchBolt):
+        yield f"{taken!r}: {type(spec.logic).__name__} is a BatchBolt, but answers come as tuples; use a Bolt"
+    if any(is_combined(one.grouping) for one in source.inputs):
+        yield f"{taken!r}: {source.name!r} takes tuples that combine has put together, so it cannot answer each of them"
+    timeout: Any = grouping.timeout_s
+    if not isinstance(timeout, int | float) or isinstance(timeout, bool) or not 0 < timeout < inf:
+        yield f"{taken!r}: timeout_s: wanted a number of seconds above 0, got {timeout!r}"
+
+
 def _key_problems(spec: ComponentSpec) -> Iterator[str]:
     kind = f"{type(spec.logic).__name__} is a KeyedBolt"
     for taken in spec.inputs:
@@ -76,9 +105,9 @@ def _key_problems(spec: ComponentSpec) -> Iterator[str]:
                 f"{taken!r}: {kind}, whose keys live in one task each, but partial_key spreads a key over two; "
                 "use by(...), or a StatefulBolt"
             )
-        elif not isinstance(taken.grouping, By):
+        elif not isinstance(taken.grouping, By | Gather):
             yield f"{taken!r}: {kind}, so wanted by(...), which tells it the key, got {taken.grouping!r}"
-    keys = [taken for taken in spec.inputs if isinstance(taken.grouping, By)]
-    lengths = {len(taken.grouping.fields) for taken in keys if isinstance(taken.grouping, By)}
+    keys = [taken for taken in spec.inputs if isinstance(taken.grouping, By | Gather)]
+    lengths = {len(taken.grouping.fields) for taken in keys if isinstance(taken.grouping, By | Gather)}
     if len(lengths) > 1:
         yield f"{kind}, so wanted keys of as many fields from every input, got {' and '.join(map(repr, keys))}"
