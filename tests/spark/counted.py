@@ -16,7 +16,7 @@ from penstock.connectors.collect import Collect
 from penstock.connectors.parquet_sink import ParquetSink
 from penstock.spark.run import run
 from penstock.spark.summary import Summary
-from penstock.topology.bolts import Bolt, KeyedBolt
+from penstock.topology.bolts import Bolt, KeyedBolt, StatefulBolt
 from penstock.topology.context import TaskContext
 from penstock.topology.spouts import Spout
 from penstock.topology.topology import Topology
@@ -92,10 +92,38 @@ class Heard(Bolt):
         return self.index, tup.n
 
 
+class Total(StatefulBolt):
+    """Adds up, and tells the sum at the end."""
+
+    fields = ("total",)
+
+    def __init__(self) -> None:
+        self.total = 0
+
+    def process(self, tup: Tuple) -> None:
+        self.total += tup.n
+
+    def finish(self) -> Any:
+        return (self.total,)
+
+    def snapshot(self) -> Any:
+        return self.total
+
+    def restore(self, state: Any) -> None:
+        self.total = state
+
+
+def _how_many(tup: Tuple) -> Any:
+    return tup.n, len(tup.answers)
+
+
 def topology(
     numbers_to: int | Path, *, files: Path | None = None, tasks: int = 2, broadcast: str | None = None
 ) -> Topology:
-    """As many numbers as that, or as the file will say; some of them are broadcast by that algorithm."""
+    """As many numbers as that, or as the file will say.
+
+    Some of them are broadcast by that algorithm; what all tasks have heard is gathered, and added up on the way to one.
+    """
     topo = Topology("counted")
     spout = NumbersUntilTold(numbers_to) if isinstance(numbers_to, Path) else Numbers(numbers_to)
     numbers = topo.spout("numbers", spout)
@@ -106,6 +134,10 @@ def topology(
         some = topo.bolt("some", lambda tup: None if tup.n % SELDOM else (tup.n,), numbers.shuffle(), fields=("n",))
         heard = topo.bolt("hear", Heard(), some.broadcast(broadcast), tasks=tasks)
         topo.bolt("heard", Collect(), heard.to_one())
+        counts = topo.bolt("gather", _how_many, heard.gather("n"), tasks=2, fields=("n", "count"))
+        topo.bolt("gathered", Collect(), counts.to_one())
+        total = topo.bolt("total", Total(), heard.to_one(combine=lambda a, b: (a.task, a.n + b.n)))
+        topo.bolt("sum", Collect(), total.to_one())
     if files is not None:
         topo.bolt("files", ParquetSink(files), numbers.shuffle(), tasks=2)
     return topo
@@ -123,7 +155,13 @@ def epochs(folder: Path) -> str:
 
 
 def assert_heard(summary: Summary, count: int, *, tasks: int, exact: bool) -> None:
-    """Every task has heard every broadcast."""
+    """Every task has heard every broadcast, and that they all have was gathered."""
+    gathered = Counter(tuple(row) for row in summary.collected("gathered"))
+    questions = {(n, tasks) for n in range(0, count, SELDOM)}
+    assert (gathered == Counter(questions)) if exact else (gathered.keys() == questions)
+    (total,) = (row.total for row in summary.collected("sum"))
+    if exact:
+        assert total == tasks * sum(range(0, count, SELDOM))
     heard = Counter(tuple(row) for row in summary.collected("heard"))
     wanted = {(task, n) for task in range(tasks) for n in range(0, count, SELDOM)}
     missing = sorted(wanted - heard.keys())

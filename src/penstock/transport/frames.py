@@ -45,7 +45,7 @@ class FrameKind(IntEnum):
     BATCH = 1
     """origin_ns, sent_ns, frame and root, 8 bytes each, then an Arrow IPC stream of one record batch"""
     MARKER = 2
-    """msgpack of [epoch, ends, {task that keeps trees: newest root before it}]; the last is empty where nobody gathers"""
+    """msgpack of [epoch, ends, {task: its newest root}]; the last is empty where nobody gathers"""
     CREDIT = 3
     """msgpack of [[[source, target], bytes], ...]"""
     NEWS = 4
