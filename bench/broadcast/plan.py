@@ -9,7 +9,14 @@ from bench.ipc.plan import KB, MB
 from bench.rounds import rotated
 
 SERIAL = "serial"
-ALGORITHMS = (SERIAL, "flat", "binary", "ring", "two_way_ring", "auto")
+AUTO = "auto"
+ALGORITHMS = (SERIAL, "flat", "binary", "ring", "two_way_ring", AUTO)
+
+# What `auto` needs of one kind of messages until it has tried all trees: it is measured when it has chosen, because in a
+# stream of messages that is where it is. One by one, not every message that is fast is used to learn.
+_LEARNS_FROM = 60
+_LEARNS_FROM_SLOW = 30
+_LEARNS_FROM_WINDOWS = 14
 
 # A chain is a pipeline: it is full when every worker has some messages. What serial sends waits for the first link, and
 # more of it under way would only take longer.
@@ -62,13 +69,15 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     def _latency_blocks(self, algorithms: Sequence[str]) -> Iterator[Block]:
         for size_bytes in self.latency_sizes_bytes:
             slow = size_bytes >= 100 * KB
-            for _ in range(self.passes):
+            for number in range(self.passes):
                 for algorithm in algorithms:
+                    learns = algorithm == AUTO and number == 0
+                    learns_from = _LEARNS_FROM_SLOW if slow else _LEARNS_FROM
                     yield Block(
                         algorithm=algorithm,
                         size_bytes=size_bytes,
                         window=1,
-                        warm_up=1 if slow else 5,
+                        warm_up=learns_from if learns else 1 if slow else 5,
                         least=1 if size_bytes >= MB else 3,  # by serial, seconds each
                         most=200,
                         seconds=self.latency_s / self.passes,
@@ -83,7 +92,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
                     algorithm=algorithm,
                     size_bytes=size_bytes,
                     window=window,
-                    warm_up=window,
+                    warm_up=window * (_LEARNS_FROM_WINDOWS if algorithm == AUTO else 1),
                     least=max(4, window // 2),
                     most=1_000_000,
                     seconds=self.throughput_s,
