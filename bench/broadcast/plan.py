@@ -12,8 +12,8 @@ SERIAL = "serial"
 AUTO = "auto"
 ALGORITHMS = (SERIAL, "flat", "binary", "ring", "two_way_ring", AUTO)
 
-# What `auto` needs of one kind of messages until it has tried all trees: it is measured when it has chosen, because in a
-# stream of messages that is where it is. One by one, not every message that is fast is used to learn.
+# What `auto` needs of one kind of messages until it has tried all trees. It is measured when it has chosen, which is how
+# it is most of the time. One by one, not every message that is fast is used to learn.
 _LEARNS_FROM = 60
 _LEARNS_FROM_SLOW = 30
 _LEARNS_FROM_WINDOWS = 14

@@ -21,17 +21,15 @@ layouts = st.builds(
 
 
 def settle(
-    choice: TreeChoice, layout: Layout, world: CostsBySize, size_bytes: int, *, pressed: bool, noise: float
+    choice: TreeChoice, layout: Layout, world: CostsBySize, size_bytes: int, *, follow: bool, noise: float
 ) -> float:
     """Lets it choose for a while; returns how its last choice compares with the best."""
     noisy = random.Random(7)
-    cost_of = bottleneck_us if pressed else latency_us
+    cost_of = bottleneck_us if follow else latency_us
     truth = {name: cost_of(layout, build(layout), world.of(size_bytes)) for name, build in TREES.items()}
     name = choice.lay_out(layout)
     for _ in range(60):
-        name = choice.measured(
-            size_bytes, truth[name] * noisy.uniform(1, 1 + noise), pressed=pressed, under_way_bytes=1000
-        )
+        name = choice.measured(size_bytes, truth[name] * noisy.uniform(1, 1 + noise), follow=follow)
     return truth[name] / max(1e-9, min(truth.values()))
 
 
@@ -46,15 +44,15 @@ def learned(world: CostsBySize) -> MeasuredCosts:
 
 
 @settings(max_examples=80, deadline=None)
-@given(layout=layouts, world=worlds, size=st.sampled_from([100, 10_000, 1_000_000]), pressed=st.booleans())
+@given(layout=layouts, world=worlds, size=st.sampled_from([100, 10_000, 1_000_000]), follow=st.booleans())
 def test_it_finds_a_tree_that_is_nearly_the_best(
-    layout: Layout, world: CostsBySize, size: int, *, pressed: bool
+    layout: Layout, world: CostsBySize, size: int, *, follow: bool
 ) -> None:
     choice = TreeChoice(learned(world))
     if len(layout.nodes) == 1 and len(layout.nodes[0]) == 1:
         assert choice.lay_out(layout) in TREES
         return
-    assert settle(choice, layout, world, size, pressed=pressed, noise=0.04) <= 1.1
+    assert settle(choice, layout, world, size, follow=follow, noise=0.04) <= 1.1
 
 
 def test_it_learns_each_size_by_itself_and_remembers() -> None:
@@ -64,7 +62,7 @@ def test_it_learns_each_size_by_itself_and_remembers() -> None:
     best = {100: "binary", 100_000: "two_way_ring"}
     for size in (100, 100_000, 100, 100_000):
         for _ in range(60):
-            name = choice.measured(size, 10.0 if name == best[size] else 20.0, pressed=False, under_way_bytes=0)
+            name = choice.measured(size, 10.0 if name == best[size] else 20.0, follow=False)
         assert name == best[size]
 
 
@@ -74,7 +72,7 @@ def test_it_changes_its_mind_when_the_world_changes() -> None:
     name = choice.lay_out(layout)
     for best in ("flat", "binary", "ring"):
         for _ in range(80):
-            name = choice.measured(100, 10.0 if name == best else 30.0, pressed=False, under_way_bytes=0)
+            name = choice.measured(100, 10.0 if name == best else 30.0, follow=False)
         assert name == best
 
 
@@ -84,7 +82,7 @@ def test_it_seldom_tries_others_once_it_is_settled() -> None:
     name = choice.lay_out(layout)
     used = []
     for _ in range(1000):
-        name = choice.measured(100, 10.0 if name == "flat" else 11.5, pressed=False, under_way_bytes=0)
+        name = choice.measured(100, 10.0 if name == "flat" else 11.5, follow=False)
         used.append(name)
     assert used[100:].count("flat") > 0.9 * len(used[100:])
     assert set(used[100:]) != {"flat"}, "now and then the second best has another trial"
@@ -93,8 +91,8 @@ def test_it_seldom_tries_others_once_it_is_settled() -> None:
 def test_another_layout_begins_anew() -> None:
     choice = TreeChoice(MeasuredCosts())
     one, other = Layout(0, ((0, 1, 2), (3, 4))), Layout(0, ((0, 1, 2), (3, 4), (5, 6)))
-    assert settle(choice, one, MeasuredCosts().costs, 100, pressed=False, noise=0.0) <= 1.1
-    assert settle(choice, other, MeasuredCosts().costs, 100, pressed=False, noise=0.0) <= 1.1
+    assert settle(choice, one, MeasuredCosts().costs, 100, follow=False, noise=0.0) <= 1.1
+    assert settle(choice, other, MeasuredCosts().costs, 100, follow=False, noise=0.0) <= 1.1
 
 
 @given(guess=linear, seen=st.lists(st.tuples(st.integers(0, 1 << 20), st.floats(-1e9, 1e9)), max_size=30))

@@ -71,11 +71,6 @@ class OutgoingCast(Generic[Frame]):
         return self._kept_bytes >= self._window_bytes
 
     @property
-    def under_way_bytes(self) -> int:
-        """How much is not processed yet."""
-        return self._kept_bytes
-
-    @property
     def unreceived_bytes(self) -> int:
         """How much would have to be sent again along a new tree."""
         received = self.received

@@ -22,8 +22,8 @@ __all__ = ["TreeChoice"]
 TRIALS = 5
 """How many measurements decide about a tree."""
 
-PRESSED_TRIALS = 2
-"""The same where each of them is about all that was under way, and not about one message."""
+TRIALS_OF_MANY = 2
+"""The same where messages follow each other, and each measurement is about all that was under way."""
 
 LEARNS_EVERY_US = 10_000
 WATCHES_EVERY_US = 100_000
@@ -120,26 +120,26 @@ class TreeChoice:
             self._layout = layout
             self._situations.clear()
             self._key = self._last_key = (-1, False)
-            self.current = self._candidates(pressed=False)[0]
+            self.current = self._candidates(follow=False)[0]
         return self.current
 
-    def measured(self, size_bytes: int, us: float, *, pressed: bool, under_way_bytes: int) -> str:
+    def measured(self, size_bytes: int, us: float, *, follow: bool) -> str:
         """It took so long until everybody had a message of this size. Returns the tree to use from now on.
 
-        When messages are `pressed`, they wait for each other: then it counts how fast all that is under way gets
-        through, and not how long one of them takes.
+        When messages `follow` each other so fast that several are under way, they may wait for each other. As what is
+        under way is bounded, the tree on which one of them takes least is then the one that lets most of them through.
         """
-        key = (size_bytes.bit_length() // 2, pressed)
+        key = (size_bytes.bit_length() // 2, follow)
         is_steady, self._last_key = key == self._last_key, key
         if not is_steady:  # one message of another size is not worth a change
             return self.current
         self._key, self._size_bytes = key, size_bytes
         situation = self._situations.get(key)
         if situation is None:
-            trials = PRESSED_TRIALS if pressed else TRIALS
-            situation = self._situations[key] = _Situation(self._candidates(pressed=pressed), trials)
+            trials = TRIALS_OF_MANY if follow else TRIALS
+            situation = self._situations[key] = _Situation(self._candidates(follow=follow), trials)
         elif situation.current == self.current:
-            situation.add(us / max(1, under_way_bytes) if pressed else us)
+            situation.add(us)
         self.current = situation.current
         return self.current
 
@@ -150,10 +150,10 @@ class TreeChoice:
         is_settled = situation is not None and situation.settled_at is not None
         return WATCHES_EVERY_US if is_settled else LEARNS_EVERY_US
 
-    def _candidates(self, *, pressed: bool) -> list[str]:
+    def _candidates(self, *, follow: bool) -> list[str]:
         """The trees that may be good, the best first. Where there are few workers, several are the same: once each."""
         costs: Costs = self._costs.costs.of(self._size_bytes)
-        cost_of = bottleneck_us if pressed else latency_us
+        cost_of = bottleneck_us if follow else latency_us
         shapes: dict[tuple[tuple[int, tuple[int, ...]], ...], tuple[float, str]] = {}
         for name, build in TREES.items():
             tree = build(self._layout)

@@ -10,6 +10,9 @@ from penstock.transport.broadcast import Layout
 
 __all__ = ["CastMeter"]
 
+FOLLOW_FROM = 3
+"""When so many frames were sent before everybody had one of them, they may have waited for each other."""
+
 GIVES_UP_AFTER_NS = 5_000_000_000
 """Somebody who has not answered by then will not: it was lost, or what it said was."""
 
@@ -17,12 +20,13 @@ GIVES_UP_AFTER_NS = 5_000_000_000
 class _Question:
     """A frame that asks everybody who gets it to say so."""
 
-    def __init__(self, number: int, size_bytes: int, under_way_bytes: int, at_ns: int, asked: Collection[int]) -> None:
+    def __init__(self, number: int, size_bytes: int, at_ns: int, asked: Collection[int]) -> None:
         self.number = number
         self.size_bytes = size_bytes
-        self.under_way_bytes = under_way_bytes
         self.at_ns = at_ns
         self.waits_for = set(asked)
+        self.followers = 0
+        """How many frames were sent before everybody had this one."""
 
 
 class CastMeter:
@@ -39,7 +43,6 @@ class CastMeter:
         self._now_ns = now_ns
         self._question: _Question | None = None
         self._asks_at_ns = 0
-        self._pressed = False
         self._links: dict[int, bool] = {}
         """Whom we send to ourselves, and whether over a link."""
 
@@ -52,19 +55,17 @@ class CastMeter:
         """From now on we send to these ourselves, over a link or not."""
         self._links = links
 
-    def press(self) -> None:
-        """So much is under way that the origin has to wait."""
-        self._pressed = True
-
-    def asks(self, number: int, size_bytes: int, under_way_bytes: int, members: Collection[int]) -> bool:
+    def asks(self, number: int, size_bytes: int, members: Collection[int]) -> bool:
         """Whether the frame that is about to be sent should ask."""
         now_ns = self._now_ns()
+        if self._question is not None:
+            self._question.followers += 1
+            if now_ns - self._question.at_ns < GIVES_UP_AFTER_NS:
+                return False
         if now_ns < self._asks_at_ns:
             return False
-        if self._question is not None and now_ns - self._question.at_ns < GIVES_UP_AFTER_NS:
-            return False
         self._asks_at_ns = now_ns + 1000 * self._choice.asks_every_us
-        self._question = _Question(number, size_bytes, under_way_bytes, now_ns, members)
+        self._question = _Question(number, size_bytes, now_ns, members)
         return True
 
     def timed_send(self, child: int, size_bytes: int, send: Callable[[], None]) -> None:
@@ -85,10 +86,9 @@ class CastMeter:
         if question.waits_for:
             return False
         self._question = None
-        pressed, self._pressed = self._pressed, False
         before = self._choice.current
-        size, under_way = question.size_bytes, question.under_way_bytes
-        return self._choice.measured(size, us, pressed=pressed, under_way_bytes=under_way) != before
+        follow = question.followers >= FOLLOW_FROM
+        return self._choice.measured(question.size_bytes, us, follow=follow) != before
 
     def lost(self, worker: int) -> None:
         """Nobody waits for the answer of one who is gone."""

@@ -105,10 +105,8 @@ class CastSender:
             child.send(self._route, whole, 0)
 
     def _send_metered(self, meter: CastMeter, number: int, frame: _Kept) -> None:
-        if self._out.is_full:
-            meter.press()
         size_bytes = len(frame.payload)
-        if not meter.asks(number, size_bytes, self._out.under_way_bytes, self._members_there()):
+        if not meter.asks(number, size_bytes, self._members_there()):
             self._send(number, frame)
             return
         whole = self._whole(number, frame, asks=True)
