@@ -12,11 +12,11 @@ SERIAL = "serial"
 AUTO = "auto"
 ALGORITHMS = (SERIAL, "flat", "binary", "ring", "two_way_ring", AUTO)
 
-# What `auto` needs of one kind of messages until it has tried all trees. It is measured when it has chosen, which is how
-# it is most of the time. One by one, not every message that is fast is used to learn.
+# What `auto` needs of one kind of messages until it has tried all trees. It is measured when it has chosen, as it has
+# most of the time. One by one, not every message that is fast is used to learn.
 _LEARNS_FROM = 60
 _LEARNS_FROM_SLOW = 30
-_LEARNS_FROM_WINDOWS = 14
+_LEARNS_FROM_WINDOWS = 18
 
 # A chain is a pipeline: it is full when every worker has some messages. What serial sends waits for the first link, and
 # more of it under way would only take longer.

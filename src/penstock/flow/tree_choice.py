@@ -45,20 +45,21 @@ LOOKS_AGAIN_AFTER = 100
 class _Situation:
     """What is known of one kind of messages: how the trees did, and which is used."""
 
-    def __init__(self, candidates: list[str], trials: int) -> None:
-        self._trials = trials
+    def __init__(self, candidates: list[str], *, follow: bool) -> None:
+        self._trials = TRIALS_OF_MANY if follow else TRIALS
+        # Right after a change, the change is measured: first nothing waits, then all that did comes at once.
+        self._skips = 2 if follow else 1
         self.current = candidates[0]
         self.untried = candidates[1:]
-        self.measured: dict[str, deque[float]] = {name: deque(maxlen=trials) for name in candidates}
+        self.measured: dict[str, deque[float]] = {name: deque(maxlen=self._trials) for name in candidates}
         self.settled_at: float | None = None
         self.since_settled = 0
-        # What is measured right after a change is still about the change.
-        self._is_fresh = True
+        self._to_skip = self._skips
 
     def add(self, score: float) -> None:
         """Takes in how the current tree did, and decides which is used from now on."""
-        if self._is_fresh:
-            self._is_fresh = False
+        if self._to_skip:
+            self._to_skip -= 1
             return
         scores = self.measured[self.current]
         scores.append(score)
@@ -78,7 +79,7 @@ class _Situation:
         self.current = name
         self.measured[name].clear()
         self.settled_at = None
-        self._is_fresh = True
+        self._to_skip = self._skips
 
     def _try_all(self) -> None:
         self.untried = self._ranked()
@@ -88,7 +89,7 @@ class _Situation:
         best = self._ranked()[0]
         if best != self.current and median(self.measured[best]) > BETTER * median(self.measured[self.current]):
             best = self.current
-        self._is_fresh = best != self.current
+        self._to_skip = self._skips if best != self.current else 0
         self.current = best
         self.settled_at = median(self.measured[best])
         self.since_settled = 0
@@ -136,8 +137,7 @@ class TreeChoice:
         self._key, self._size_bytes = key, size_bytes
         situation = self._situations.get(key)
         if situation is None:
-            trials = TRIALS_OF_MANY if follow else TRIALS
-            situation = self._situations[key] = _Situation(self._candidates(follow=follow), trials)
+            situation = self._situations[key] = _Situation(self._candidates(follow=follow), follow=follow)
         elif situation.current == self.current:
             situation.add(us)
         self.current = situation.current
