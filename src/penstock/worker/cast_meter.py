@@ -55,18 +55,20 @@ class CastMeter:
         """From now on we send to these ourselves, over a link or not."""
         self._links = links
 
-    def asks(self, number: int, size_bytes: int, members: Collection[int]) -> bool:
+    def wants_to_ask(self) -> bool:
         """Whether the frame that is about to be sent should ask."""
         now_ns = self._now_ns()
         if self._question is not None:
             self._question.followers += 1
             if now_ns - self._question.at_ns < GIVES_UP_AFTER_NS:
                 return False
-        if now_ns < self._asks_at_ns:
-            return False
+        return now_ns >= self._asks_at_ns
+
+    def ask(self, number: int, size_bytes: int, members: Collection[int]) -> None:
+        """The frame that is about to be sent asks these."""
+        now_ns = self._now_ns()
         self._asks_at_ns = now_ns + 1000 * self._choice.asks_every_us
         self._question = _Question(number, size_bytes, now_ns, members)
-        return True
 
     def timed_send(self, child: int, size_bytes: int, send: Callable[[], None]) -> None:
         """Sends to a child, and notes how long that took."""

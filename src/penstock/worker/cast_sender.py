@@ -105,10 +105,11 @@ class CastSender:
             child.send(self._route, whole, 0)
 
     def _send_metered(self, meter: CastMeter, number: int, frame: _Kept) -> None:
-        size_bytes = len(frame.payload)
-        if not meter.asks(number, size_bytes, self._members_there()):
+        if not meter.wants_to_ask():
             self._send(number, frame)
             return
+        size_bytes = len(frame.payload)
+        meter.ask(number, size_bytes, self._members_there())
         whole = self._whole(number, frame, asks=True)
         for child, carrier in self._children.items():
             meter.timed_send(child, size_bytes, partial(carrier.send, self._route, whole, 0))
