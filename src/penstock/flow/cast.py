@@ -149,6 +149,11 @@ class IncomingCast:
         """Everything before this number has been processed by all tasks."""
         return min(self._processed.values(), default=self.received or 0)
 
+    @property
+    def newest(self) -> int:
+        """The newest tree that is known of, if only by frames that travel along it; 0 if none is."""
+        return max(self.version, self._complained)
+
     def plant(self, version: int, children: tuple[int, ...], first: int) -> bool:
         """Takes in a tree: our children in it, and the first frame for whoever has had none. False if it is old."""
         if version <= self.version:

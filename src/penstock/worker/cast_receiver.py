@@ -137,6 +137,16 @@ class CastReceiver:
             self._tell(incoming, 0)
         self._due.clear()
 
+    def meet(self, worker: int) -> None:
+        """There is another way to a worker, or another process is that worker: what was sent to it may be lost.
+
+        To a child, that was what we have passed on, perhaps the last for long: only the origin can send it again.
+        To the origin, it was what we have told it, and it may wait for nothing else.
+        """
+        for incoming in self._casts.values():
+            if worker == incoming.origin or worker in incoming.cast.children:
+                self._tell(incoming, incoming.cast.newest)
+
     def first_bolt(self, edge: int) -> BoltTask | None:
         """A task that takes what is broadcast on this edge, if one is here."""
         return next(iter(self._bolts.get(edge, ())), None)

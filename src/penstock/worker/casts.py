@@ -63,6 +63,7 @@ class Casts:
         is_new = self._company.met(colleague)
         for sender in self._senders.values():
             sender.meet(colleague.worker, is_new=is_new, was_awaited=awaited)
+        self._receiver.meet(colleague.worker)
 
     def lose(self, worker: int, generation: int) -> None:
         """A worker is gone, unless we know its successor already."""
