@@ -244,3 +244,10 @@ def test_a_gap_is_complained_of_once_for_each_tree() -> None:
     member.plant(2, (), 0)
     assert member.arrive(2, 1).complain
     assert member.arrive(3, 0) == Verdict(take=True, forward=False, complain=True), "its tree is not known"
+
+
+def test_frames_that_hold_nothing_are_told_of_too() -> None:
+    """A task that has nothing to broadcast still sends markers, and its origin keeps them until it is told."""
+    member = IncomingCast([7], tell_at_bytes=10_000)
+    member.plant(1, (), 0)
+    assert any(member.process(7, number, 0) for number in range(100))

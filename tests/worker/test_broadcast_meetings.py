@@ -77,3 +77,17 @@ def test_an_origin_that_waits_hears_how_far_others_are_when_they_meet_again(
         spout.end()
         cluster.run_to_end(most_s=20)
     assert {n for _, n in sink.values} == set(range(200))
+
+
+def test_markers_that_all_have_passed_are_not_kept() -> None:
+    spout, sink = FedSpout(fields=("n",)), CapturedSink()
+    topo = fed_broadcast("ring", spout, sink, tasks=2)
+    small = WorkerSettings(credit_window_bytes=16 << 10)
+    with LocalCluster(topo, worker_of={0: 0, 1: 1, 2: 2, 3: 0}, settings=small) as cluster:
+        cluster.settle()
+        for _ in range(200):
+            cluster.begin_epoch()
+            cluster.settle()
+        cluster.kill(2)
+        cluster.workers[0].lose(2, 1)  # worker 1 gets again what it is not known to have
+        assert len(cluster._inboxes[1]) < 50

@@ -28,6 +28,9 @@ __all__ = ["IncomingCast", "OutgoingCast", "Progress", "Verdict"]
 
 Frame = TypeVar("Frame")
 
+FRAME_BYTES = 256
+"""What the origin keeps of a frame beside what it holds. Markers hold next to nothing, but there is no end of them."""
+
 
 class Progress:
     """How far one member is: the numbers of the first frames that it has not received, and not processed."""
@@ -182,7 +185,7 @@ class IncomingCast:
     def process(self, task: int, number: int, size_bytes: int) -> bool:
         """A task is done with a frame. Returns whether it is time to tell the origin."""
         self._processed[task] = number + 1
-        self._untold_bytes += size_bytes
+        self._untold_bytes += size_bytes + FRAME_BYTES
         return self._untold_bytes >= self._tell_at_bytes
 
     def told(self) -> None:

@@ -99,6 +99,7 @@ class BoltTask(RunningTask):
             if arrival.marker is not None:
                 done += 1
                 self._act_on(arrival, arrival.marker)
+                self._processed_arrival(self.task, arrival)
                 continue
             arrivals = [arrival]
             if self._runner.merges:
