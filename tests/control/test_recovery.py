@@ -86,6 +86,17 @@ def test_silence_is_noticed_and_forgiven() -> None:
     assert stops(stage.said) == []
 
 
+def test_who_comes_hears_who_is_silent() -> None:
+    """Else its broadcasts would go by way of those that nobody should depend on."""
+    stage = Stage(workers=3, detection_s=3, restart_after_s=10)
+    _, second, third = stage.runs()
+    stage.passes(4, second, third)
+    before = len(stage.said)
+    newer = stage.comes(1, attempt=1)
+    assert kinds(stage.said[before:], newer) == ["Admit", "Deploy", "PeerSilent"]
+    assert only(stage.said[before:], newer, PeerSilent) == PeerSilent(worker=0, generation=1, silent=True)
+
+
 @pytest.mark.parametrize("delivery", ["at_most_once", "at_least_once"])
 def test_the_others_hear_of_a_loss_at_once(delivery: Delivery) -> None:
     stage = Stage(workers=3, delivery=delivery)

@@ -93,6 +93,8 @@ class Lifecycle:
             for other in self._membership.members():
                 if other is not member:
                     self.send(other, PeerChanged(peer=member.peer))
+                    if other.silent and self.rewinds is None:
+                        self.send(member, _said_of(other))
 
     def leave_out(self, member: Member, *, died: bool) -> bool:
         """A member is out of reach: where that can be done, everything goes on without it. Returns whether it does."""
@@ -125,10 +127,9 @@ class Lifecycle:
     def tell_of_silence(self, member: Member) -> None:
         """A member is out of reach, or can be reached again. Where that means being left out, it will be soon."""
         if self.rewinds is None:
-            said = PeerSilent(worker=member.worker, generation=member.generation, silent=member.silent)
             for other in self._deployed():
                 if other is not member:
-                    self.send(other, said)
+                    self.send(other, _said_of(member))
 
     def gone_after_its_end(self, worker: int, member: Member | None) -> None:
         """A worker whose tasks had ended is gone, perhaps with their ends unsent: the others are told."""
@@ -357,3 +358,7 @@ class Lifecycle:
     def send(self, member: Member, message: FromController) -> None:
         """Has a message sent to a member."""
         self._out.append(SendTo(connection=member.connection, message=message))
+
+
+def _said_of(member: Member) -> PeerSilent:
+    return PeerSilent(worker=member.worker, generation=member.generation, silent=member.silent)

@@ -41,7 +41,8 @@ class Company:
         is_new = self.generation_of.get(worker) != colleague.generation
         self.node_of[worker] = colleague.node
         self.generation_of[worker] = colleague.generation
-        self.silent.discard(worker)
+        if is_new:  # else it is as silent as before, whoever wants to meet it again
+            self.silent.discard(worker)
         return is_new
 
     def has_met(self, worker: int) -> bool:
