@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from penstock.errors import MessageTooLargeError
 from penstock.flow.ledger import UNTRACKED
-from penstock.transport.frames import FrameKind
+from penstock.transport.frames import CAST_HEADER_BYTES, FrameKind
+from penstock.transport.ring import RingSettings
 from penstock.worker import lanes
 from penstock.worker.arrival import Marker
 from penstock.worker.batches import batch_from_payload
@@ -168,6 +169,10 @@ def test_one_tuple_that_is_larger_than_a_ring_takes_is_refused(monkeypatch: pyte
     assert isinstance(error, MessageTooLargeError)
     assert "at most 2000 bytes" in str(error)
     assert "bytes" in culprit
+
+
+def test_the_largest_tuple_fits_into_a_ring_also_as_a_broadcast() -> None:
+    assert RingSettings().max_message_bytes >= lanes.MOST_TUPLE_BYTES + CAST_HEADER_BYTES
 
 
 @kinds

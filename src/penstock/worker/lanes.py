@@ -15,7 +15,7 @@ from penstock._native import ROWS_UNEVEN, judge_rows
 from penstock.errors import MessageTooLargeError
 from penstock.flow.ledger import UNTRACKED
 from penstock.flow.runs import Runs, roots_of, runs_of, split_runs
-from penstock.transport.frames import FrameKind
+from penstock.transport.frames import CAST_HEADER_BYTES, FrameKind
 from penstock.transport.ring import RingSettings, Route
 from penstock.transport.values import UNENCODABLE, portable, portable_rows, why_it_stays
 from penstock.worker.arrival import Arrival, Marker
@@ -46,7 +46,8 @@ MOST_FRAME_BYTES = 512 << 10
 MOST_FRAME_TUPLES = 4096
 """The same by number: a task is done with a frame before it does anything else, and may emit many tuples for each."""
 
-MOST_TUPLE_BYTES = RingSettings().max_message_bytes
+MOST_TUPLE_BYTES = RingSettings().max_message_bytes - CAST_HEADER_BYTES
+"""What fits into a ring, also behind the header of a broadcast."""
 
 _encode = msgspec.msgpack.Encoder().encode
 
