@@ -25,10 +25,11 @@ Channel = tuple[int, int]
 
 
 def target_of_edge(edge: int) -> int:
-    """Stands in a channel for the one task of an edge whose tuples are put together on the way (see flow/combining).
+    """Stands in a channel for whoever is at the end of an edge, where credit is not counted by task. No task has it.
 
-    They go from worker to worker, and each gives credit to the one before: what is under way to the target of another
-    edge, from the same source, has nothing to do with it.
+    So it is for a broadcast (see flow/cast), which is under way to all tasks at once; and for tuples that are put
+    together on the way (see flow/combining): they go from worker to worker, and each gives credit to the one before.
+    What is under way on another edge, from the same source, has nothing to do with it.
     """
     return ~edge
 

@@ -40,8 +40,8 @@ class FrameKind(IntEnum):
     """What a frame's payload holds."""
 
     TUPLES = 0
-    """msgpack of [origin_ns, sent_ns, frame, [[value, ..., root], ...]], the values as in values.py.
-    Where trees are not tracked, frame is 0 and there is no root."""
+    """msgpack of [origin_ns, sent_ns, frame, [[root, count], ...], [[value, ...], ...]], the values as in values.py.
+    Where trees are not tracked, frame is 0 and there are no roots."""
     BATCH = 1
     """origin_ns, sent_ns, frame and root, 8 bytes each, then an Arrow IPC stream of one record batch"""
     MARKER = 2

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from penstock.flow.cast import OutgoingCast
-from penstock.flow.credit import Channel, CreditTaker
+from penstock.flow.credit import Channel, CreditTaker, target_of_edge
 from penstock.transport.broadcast import TREES, Layout, Tree, layout_of
 from penstock.transport.frames import NOTHING, CastGot, CastHeader, CastTree, FrameKind, pack_cast_header
 from penstock.transport.ring import Route
@@ -67,7 +67,7 @@ class CastSender:
         now_ns: Callable[[], int],
     ) -> None:
         self.cast = cast
-        self.channel = channel_of(source, edge)
+        self.channel: Channel = (source, target_of_edge(edge))
         self._members = frozenset(members)
         assert (algorithm is None) != (meter is None)
         self._algorithm = algorithm
@@ -219,8 +219,3 @@ class CastSender:
     def _unblock(self) -> None:
         if not self._out.is_full and not self._changes_until_ns:
             self._credit.unblock(self.channel)
-
-
-def channel_of(source: int, edge: int) -> Channel:
-    """Stands for all channels of a cast where it is noted which have no credit left. No task has such a number."""
-    return (source, -1 - edge)

@@ -11,7 +11,7 @@ class Rhythm:
     __slots__ = ("every_ns", "is_due")
 
     def __init__(self, every_s: float) -> None:
-        self.every_ns = int(every_s * 1e9)
+        self.every_ns = max(1, int(every_s * 1e9))
         self.is_due = False
 
     def take_due(self) -> bool:
