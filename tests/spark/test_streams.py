@@ -240,6 +240,7 @@ def test_wrong_options_are_named(spark: Any, tmp_path: Path) -> None:
         with pytest.raises(AnalysisException, match="wanted the options run and stream, or path, got none"):
             spark.readStream.format("penstock").load()
         wrong = spark.readStream.format("penstock").schema("other string").load(str(tmp_path / "spool"))
+        wait_until(lambda: bool(Spool(str(tmp_path / "spool")).visible()), "there is something to read")
         with pytest.raises(Exception, match="wanted rows of other: string"):
             copying(wrong, tmp_path).processAllAvailable()
 

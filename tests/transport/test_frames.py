@@ -42,4 +42,5 @@ def test_kinds_never_change_their_number() -> None:
         "TREE": 7,
         "GOT": 8,
         "COMBINED": 9,
+        "MET": 10,
     }

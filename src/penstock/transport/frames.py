@@ -61,6 +61,8 @@ class FrameKind(IntEnum):
     COMBINED = 9
     """one tuple that stands for several, in the name of one of their sources, on its way to the target by way of other
     workers: msgpack of [origin_ns, sent_ns, frame, sender, [[root, count], ...], [value, ...]]"""
+    MET = 10
+    """the worker that sends this has met the one that gets it, and wants to hear again which tasks have ended: empty"""
 
 
 _HEADER = struct.Struct("<5I")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from penstock.flow.runs import Runs
+from penstock.worker.arrival import Marker
 from penstock.worker.cast_sender import CastSender
 from penstock.worker.lanes import RemoteLane
 
@@ -22,8 +23,15 @@ class CastLane(RemoteLane):
         _, stands_for_all = sender.channel
         # A frame's route has no room for it, and needs none: a broadcast is for everybody.
         super().__init__(sender=sender, target=0, **common)
+        self._cast = sender
         self.target = stands_for_all
         self.targets = tuple(targets)
+
+    def put_marker(self, marker: Marker) -> None:
+        """Passes a marker on, behind everything that was flushed."""
+        super().put_marker(marker)
+        if marker.ends:
+            self._cast.end()
 
     def _count(self, runs: Runs, frame: int) -> None:
         """Every task will process it, and take away from the sum of its trees what is added here."""

@@ -84,7 +84,10 @@ class CastSender:
             self._out.join(worker)
         self._children: dict[int, Carrier] = {}
         self._changes_until_ns = 0
-        """While another tree waits until all that is under way has been received: when that has taken too long."""
+        """While another tree waits until what is under way has been received: when that has taken too long."""
+        self._changes_after = 0
+        """The number of the frame that is waited for."""
+        self._is_over = False
 
     def send(self, route: Route, payload: bytes, tuples: int) -> None:
         """See Sender. Markers are never held up, so they take nothing of the window."""
@@ -127,20 +130,29 @@ class CastSender:
             self._plant()
         if self._meter is not None and self._meter.heard(worker, got.received):
             self._change()
-        elif self._changes_until_ns and self._out.received == self._out.next_number:
+        elif self._changes_until_ns and self._out.received > self._changes_after:
             self._plant()
 
     def _change(self) -> None:
         """Another tree is better. Much that is under way is waited for: cheaper than to send it again."""
+        if self._is_over:
+            return
         if self._out.unreceived_bytes <= SENDS_AGAIN_AT_MOST_BYTES:
             self._plant()
             return
         self._changes_until_ns = self._now_ns() + WAITS_AT_MOST_NS
         self._credit.block(self.channel)
         nothing = _Kept(NOTHING, b"")
-        whole = self._whole(self._out.send(nothing, 0), nothing, asks=True)
+        self._changes_after = self._out.send(nothing, 0)
+        whole = self._whole(self._changes_after, nothing, asks=True)
         for child in self._children.values():
             child.send(self._route, whole, 0)
+
+    def end(self) -> None:
+        """The task has ended. No better tree is looked for: who has heard of the end may leave, and pass nothing on."""
+        self._is_over = True
+        self._changes_until_ns = 0
+        self._unblock()
 
     @property
     def may_change(self) -> bool:

@@ -67,7 +67,7 @@ class Uplink:
         """Those of this worker's own sources."""
         self._about = uplinks
         self._top = uplinks.worker_of[to_one.target]
-        self._source_workers = {uplinks.worker_of[source] for source in to_one.sources}
+        self.source_workers = {uplinks.worker_of[source] for source in to_one.sources}
         self._combining = Combining(self._fold, uplinks.book)
         self._ended: set[int] = set()
         """Sources whose end was passed on. It is told again where it may have been lost on the way."""
@@ -215,19 +215,20 @@ class Uplink:
 
     def _way_up(self) -> int:
         company, carriers = self._about.company, self._about.carriers
+        # One that is silent may still have our tuples: an end that took another way would overtake them.
         there = {
             worker: node
             for worker, node in company.node_of.items()
-            if worker not in company.silent and (worker not in carriers or not carriers[worker].gone)
+            if worker not in carriers or not carriers[worker].gone
         }
         if self._top in company.node_of:  # whatever becomes of it, for its own node there is no other way to it
             there[self._top] = company.node_of[self._top]
         return next_on_the_way_up(
-            worker=company.me, top=self._top, workers=self._source_workers, node_of=there, edge=self.to_one.edge
+            worker=company.me, top=self._top, workers=self.source_workers, node_of=there, edge=self.to_one.edge
         )
 
     def reroute(self) -> None:
-        """Somebody is dead, or silent, or there again: another may be the head of the node."""
+        """Somebody is dead, or there again: another may be the head of the node."""
         if not self._about.reroutes:
             return
         worker = self._way_up()
@@ -319,13 +320,19 @@ class Uplinks:
             due, uplink.debts = uplink.debts, []
             yield from due
 
+    def channels_from(self, peer: int) -> Iterator[Channel]:
+        """The channels that another worker may send to us on, on the way of its tuples to the one task."""
+        for edge, uplink in self._by_edge.items():
+            if peer in uplink.source_workers:
+                yield from ((source, target_of_edge(edge)) for source in sorted(uplink.to_one.sources))
+
     @property
     def pending(self) -> bool:
         """Whether anything waits."""
         return any(uplink.pending for uplink in self._by_edge.values())
 
     def reroute(self) -> None:
-        """Somebody is dead, or silent, or there again."""
+        """Somebody is dead, or there again."""
         for uplink in self._by_edge.values():
             uplink.reroute()
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from typing import Annotated, Protocol
 
 import msgspec
 
 from penstock._native import Record
-from penstock.flow.credit import Channel, CreditGiver, CreditTaker, target_of_edge
+from penstock.flow.credit import Channel, CreditTaker, target_of_edge
 from penstock.transport.frames import FrameKind
 from penstock.transport.ring import Route
 from penstock.transport.values import UNREADABLE
@@ -22,6 +22,7 @@ from penstock.worker.casts import Casts
 from penstock.worker.checkpoints import Checkpoints, NotSaved, Saved
 from penstock.worker.clock import Clock, steady_ns_of
 from penstock.worker.company import Colleague
+from penstock.worker.credit_returns import CreditReturns
 from penstock.worker.early_frames import EarlyFrame
 from penstock.worker.frame_opener import FrameOpener
 from penstock.worker.rhythm import Rhythm
@@ -78,8 +79,9 @@ class Worker:
         self._inbox = inbox
         self._carriers = carriers
         self._credit = credit
-        self._given = CreditGiver(window_bytes=settings.credit_window_bytes)
-        self._credit_due: dict[int, list[tuple[Channel, int]]] = {}
+        self._returns = CreditReturns(
+            worker=worker, carriers=carriers, window_bytes=settings.credit_window_bytes, assignment=assignment
+        )
         self._opener = opener
         self.uplinks = uplinks
         self._settings = settings
@@ -173,12 +175,11 @@ class Worker:
         self._note_full_queues()
         work += self.uplinks.flush(self._exhausted)
         for debt in self.uplinks.debts():
-            self._pay_back(*debt)
+            self._returns.processed(*debt)
         for carrier in self._carriers.values():
             if carrier.waiting_frames:
                 work += carrier.pump()
-        if self._credit_due:
-            self._give_credit()
+        self._returns.send()
         self._casts.tell()
         if self._acks is not None:
             self._acks.tell()
@@ -224,7 +225,6 @@ class Worker:
     def heard_of(self, peer: int, generation: int, *, silent: bool) -> None:
         """A peer is out of reach, or can be reached again: nobody should depend on one that is not."""
         self._casts.heard_of(peer, generation, silent=silent)
-        self.uplinks.reroute()
 
     def meet(self, colleague: Colleague, way: FrameWay) -> None:
         """A peer was restarted: forgets what was under way to it, and tells it again which tasks have ended."""
@@ -234,20 +234,32 @@ class Worker:
             way.close()
             return
         carrier.replace(way)
-        restarted = {task for task, worker in self._worker_of.items() if worker == peer}
+        restarted = self._on(peer)
         if self._acks is not None:
             self._acks.restarted(peer)
-        self._given.forget(peer)
         self._credit.forget(restarted)
+        channels = [(source, bolt.task) for bolt in self.bolts for source in bolt.sources & restarted]
+        self._returns.meet(peer, [*channels, *self.uplinks.channels_from(peer)])
         self._casts.meet(colleague)
         self.uplinks.meet(peer)
         for bolt in self.bolts:
             bolt.reopen(restarted)
-        for running in (*self.spouts, *self.bolts):
+        self._tell_ends(restarted)
+        # Its own ends may have come before we met it, and do not count any more.
+        route = Route(target=peer, source=self.worker, assignment=self._assignment, flags=FrameKind.MET)
+        carrier.send(route, b"", 0)
+
+    def _tell_ends(self, tasks: Set[int]) -> None:
+        """Says again which tasks have ended, to whoever is on the way to these or runs them."""
+        for running in self._tasks:
             if running.ended:
                 for lane in running.outputs.lanes:
-                    if not restarted.isdisjoint(lane.targets):
+                    if not tasks.isdisjoint(lane.targets):
                         lane.put_marker(Marker(0, ends=True))
+
+    def _on(self, worker: int) -> set[int]:
+        """The tasks of a worker."""
+        return {task for task, place in self._worker_of.items() if place == worker}
 
     def close(self) -> None:
         """Closes every task and every way out."""
@@ -290,6 +302,9 @@ class Worker:
                 if kind == FrameKind.CREDIT:
                     for channel, size_bytes in self._decode_credit(record.payload):
                         self._credit.returned(channel, size_bytes)
+                    continue
+                if kind == FrameKind.MET:
+                    self._tell_ends(self._on(record.source))
                     continue
                 if FrameKind.CAST <= kind <= FrameKind.GOT:
                     self.misrouted += self._casts.take(record, kind)
@@ -350,21 +365,7 @@ class Worker:
             self._casts.processed(task, arrival)
             return
         target = target_of_edge(arrival.edge) if arrival.combined else task
-        self._pay_back(arrival.sender, (arrival.source, target), arrival.size_bytes)
-
-    def _pay_back(self, sender: int, channel: Channel, size_bytes: int) -> None:
-        """What a worker has sent on a channel is done with."""
-        if sender == LOCAL or sender == self.worker:
-            return
-        due = self._given.processed(sender, channel, size_bytes)
-        if due:
-            self._credit_due.setdefault(sender, []).append((channel, due))
-
-    def _give_credit(self) -> None:
-        for sender, due in self._credit_due.items():
-            route = Route(target=sender, source=self.worker, assignment=self._assignment, flags=FrameKind.CREDIT)
-            self._carriers[sender].send(route, self._encode(due), 0)
-        self._credit_due.clear()
+        self._returns.processed(arrival.sender, (arrival.source, target), arrival.size_bytes)
 
     def _note_full_queues(self) -> None:
         limit = self._settings.local_queue_tuples

@@ -1,0 +1,61 @@
+"""Credit on its way back: to whom, and when, a worker says that what they have sent is done with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from penstock.flow.credit import Channel, CreditGiver
+from penstock.transport.frames import FrameKind
+from penstock.transport.ring import Route
+from penstock.worker.arrival import LOCAL
+from penstock.worker.carriers import Carrier
+
+__all__ = ["CreditReturns"]
+
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class CreditReturns:
+    """What one worker gives back.
+
+    Args:
+        worker: its number.
+        carriers: the ways to the others.
+        window_bytes: what a channel may have under way.
+        assignment: the number that frames carry.
+    """
+
+    def __init__(self, *, worker: int, carriers: Mapping[int, Carrier], window_bytes: int, assignment: int) -> None:
+        self._worker = worker
+        self._carriers = carriers
+        self._window_bytes = window_bytes
+        self._assignment = assignment
+        self._given = CreditGiver(window_bytes=window_bytes)
+        self._due: dict[int, list[tuple[Channel, int]]] = {}
+
+    def processed(self, sender: int, channel: Channel, size_bytes: int) -> None:
+        """What a worker has sent on a channel is done with."""
+        if sender == LOCAL or sender == self._worker:
+            return
+        due = self._given.processed(sender, channel, size_bytes)
+        if due:
+            self._due.setdefault(sender, []).append((channel, due))
+
+    def meet(self, peer: int, channels: Iterable[Channel]) -> None:
+        """Another process is this worker, and may have sent before we met it: credit for that went to the one before.
+
+        So it gets a whole window, which is never too little. What is too much is forgotten by whoever gets it.
+        """
+        self._given.forget(peer)
+        due = [(channel, self._window_bytes) for channel in channels]
+        if due:
+            self._due.setdefault(peer, []).extend(due)
+
+    def send(self) -> None:
+        """Gives back all that is due."""
+        for sender, due in self._due.items():
+            route = Route(target=sender, source=self._worker, assignment=self._assignment, flags=FrameKind.CREDIT)
+            self._carriers[sender].send(route, _encode(due), 0)
+        self._due.clear()
