@@ -10,6 +10,7 @@ another query joins its alarms with a table and writes them. Logins are made up:
 from __future__ import annotations
 
 import argparse
+import os
 import random
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -74,7 +75,11 @@ def log_in(folder: Path, logins: int) -> None:
     for first in range(0, logins, 1000):
         lines = range(first, min(logins, first + 1000))
         text = "".join(f"{n} {random.randrange(50)} {'wrong' if random.random() < 0.3 else 'ok'}\n" for n in lines)
-        (folder / "log" / f"{first:09}.txt").write_text(text)
+        file = folder / "log" / f"{first:09}.txt"
+        file.write_text(text)
+        # Spark reads the oldest file first, and those of one millisecond in any order: as if one came each second.
+        written_s = file.stat().st_mtime + first // 1000
+        os.utime(file, (written_s, written_s))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
