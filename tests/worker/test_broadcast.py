@@ -138,6 +138,7 @@ def test_a_dead_relay_cuts_nobody_off_once_it_is_known_to_be_dead(algorithm: str
             alive = [task - 1 for task, worker in places.items() if 1 <= task <= 6 and worker != victim]
             assert {pair: got[pair] for task in alive for n in range(15) if got[pair := (task, n)] != 1} == {}
             cluster.restart(victim)
+            cluster.settle()  # until the others know of it
             for n in range(15, 20):
                 spout.feed((n,))
             spout.end()

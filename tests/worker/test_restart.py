@@ -36,6 +36,7 @@ def test_tuples_for_a_worker_that_is_gone_are_lost_and_counted() -> None:
         cluster.settle()
         assert cluster.result().lost == 3
         cluster.restart(1)
+        cluster.settle()  # until the others know of it
         spout.feed((6,))
         spout.end()
         cluster.run_to_end()

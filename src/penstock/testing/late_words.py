@@ -4,15 +4,25 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Iterable
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from penstock.control.peers import PeerLost
 from penstock.control.protocol import BeginEpoch, Committed
+from penstock.worker.carriers import FrameWay
+from penstock.worker.company import Colleague
 from penstock.worker.worker import Worker
 
-__all__ = ["LateWords"]
+__all__ = ["LateWords", "Meeting"]
 
-Word: TypeAlias = BeginEpoch | Committed | PeerLost
+
+class Meeting(NamedTuple):
+    """Another process is a worker now, and this is the way to it."""
+
+    colleague: Colleague
+    way: FrameWay
+
+
+Word: TypeAlias = BeginEpoch | Committed | PeerLost | Meeting
 
 HEARS_AFTER_TURNS = 3
 """How many of its own turns later than the one before each worker hears what it is told."""
@@ -49,9 +59,15 @@ class LateWords:
                 worker.committed(message.epoch)
             elif isinstance(message, PeerLost):
                 worker.lose(message.worker, message.generation)
+            elif isinstance(message, Meeting):
+                worker.meet(*message)
             else:
                 worker.begin_epoch(message.epoch, message.committed, last=message.last)
         return 1
+
+    def died(self, number: int) -> None:
+        """What a worker was told is not for who comes in its place."""
+        self._words.pop(number, None)
 
     def forget(self) -> None:
         """Nobody hears any of it any more."""

@@ -39,7 +39,7 @@ from penstock.plan.schedulers.even import EvenScheduler
 from penstock.plan.shape import shape_of
 from penstock.plan.tasks import tasks_of
 from penstock.testing.fed_spout import FedSpout
-from penstock.testing.late_words import LateWords
+from penstock.testing.late_words import LateWords, Meeting
 from penstock.testing.memory import MemoryInbox, MemoryWay
 from penstock.testing.part_memory import PartMemory
 from penstock.testing.record_keeper import RecordKeeper
@@ -263,6 +263,7 @@ class LocalCluster:
         lost = self.workers.pop(worker)
         self._keeper.forget(lost)
         self._inboxes[worker].close()
+        self._words.died(worker)
         if self._settings.delivery != "exactly_once":
             self._words.tell(self.workers, PeerLost(worker=worker, generation=self._generations[worker]))
 
@@ -274,9 +275,8 @@ class LocalCluster:
         self._inboxes[worker] = MemoryInbox(capacity_bytes=self._settings.inbox_bytes)
         self._generations[worker] += 1
         self._deploy(worker)
-        for number, peer in self.workers.items():
-            if number != worker:
-                peer.meet(self._colleague(worker), MemoryWay(self._inboxes[worker]))
+        others = [number for number in self.workers if number != worker]
+        self._words.tell(others, Meeting(self._colleague(worker), MemoryWay(self._inboxes[worker])))
         self.workers[worker].begin()
         if self._draining:
             self.workers[worker].drain()

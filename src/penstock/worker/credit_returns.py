@@ -14,6 +14,8 @@ from penstock.worker.carriers import Carrier
 
 __all__ = ["CreditReturns"]
 
+EVERYTHING_BYTES = 1 << 62
+
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -30,7 +32,6 @@ class CreditReturns:
     def __init__(self, *, worker: int, carriers: Mapping[int, Carrier], window_bytes: int, assignment: int) -> None:
         self._worker = worker
         self._carriers = carriers
-        self._window_bytes = window_bytes
         self._assignment = assignment
         self._given = CreditGiver(window_bytes=window_bytes)
         self._due: dict[int, list[tuple[Channel, int]]] = {}
@@ -46,10 +47,11 @@ class CreditReturns:
     def meet(self, peer: int, channels: Iterable[Channel]) -> None:
         """Another process is this worker, and may have sent before we met it: credit for that went to the one before.
 
-        So it gets a whole window, which is never too little. What is too much is forgotten by whoever gets it.
+        So it is told that all of it is done with, however much that was: a frame may be larger than a window. What is
+        too much is forgotten by whoever gets it, and a window more than usual may be under way for once.
         """
         self._given.forget(peer)
-        due = [(channel, self._window_bytes) for channel in channels]
+        due = [(channel, EVERYTHING_BYTES) for channel in channels]
         if due:
             self._due.setdefault(peer, []).extend(due)
 
