@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from random import Random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from penstock.flow.gathering import PATIENCE, AnsweredTwiceError, Gathering
+from penstock.flow.gathering import PATIENCE, AnsweredTwiceError, Gathering, Group
 from penstock.flow.ledger import UNTRACKED, AckBook, Ledger
 
 TASKS = 3
@@ -60,7 +63,7 @@ class Gathered(RuleBasedStateMachine):
         hopeless = {which for which in self.open if self.now - self.begun[which] > PATIENCE}
         self.check_given_up(self.gathering.grow_older(), hopeless)
 
-    def check_given_up(self, groups: list, hopeless: set[tuple[int, int]]) -> None:  # type: ignore[type-arg]
+    def check_given_up(self, groups: Iterable[Group], hopeless: set[tuple[int, int]]) -> None:
         assert {(group.key, group.root) for group in groups} == hopeless
         for group in groups:
             assert group.missing_tasks == sorted({*range(TASKS)} - {*self.open[group.key, group.root]})
@@ -79,8 +82,8 @@ TestGathered = Gathered.TestCase
 
 
 @given(st.integers(0, 2**64 - 1), st.integers(1, 50), st.randoms(use_true_random=False))
-def test_the_shares_of_a_frame_add_up_to_it(frame: int, count: int, random: object) -> None:
-    book = AckBook(lambda: random.getrandbits(64))  # type: ignore[attr-defined]
+def test_the_shares_of_a_frame_add_up_to_it(frame: int, count: int, chance: Random) -> None:
+    book = AckBook(lambda: chance.getrandbits(64))
     book.sent([(FIRST, 1)], frame)
     for share in book.shares(frame, count):
         book.processed([(FIRST, 1)], share)

@@ -17,6 +17,7 @@ from penstock.topology.spouts import Spout
 from penstock.topology.topology import Topology
 from penstock.topology.tuples import Tuple
 from penstock.worker.settings import WorkerSettings
+from tests.worker.deaths import endure
 
 COUNT = 100
 
@@ -73,13 +74,7 @@ def test_whatever_dies_every_tuple_is_processed(
 ) -> None:
     sink = CapturedSink()
     with LocalCluster(several_ways(sink, tasks), workers=3, seed=seed, settings=sized) as cluster:
-        for before, victim, away in deaths:
-            for _ in range(before):
-                cluster.step()
-            cluster.kill(victim)
-            for _ in range(away):
-                cluster.step()
-            cluster.restart(victim)
+        endure(cluster, deaths)
         cluster.run_to_end()
 
     seen = Counter(n for (n,) in sink.values)

@@ -49,6 +49,8 @@ def test_a_relay_may_be_the_last_to_hear_who_is_back(
         for meeting in meetings:
             cluster.workers[late].meet(*meeting)
         cluster.run_to_end(most_s=20)
+        assert meetings
+        assert cluster.ended
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)

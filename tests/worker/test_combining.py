@@ -269,6 +269,7 @@ def test_an_end_that_the_head_had_in_hand_is_told_again(delivery: Delivery) -> N
             cluster.settle()
             cluster.begin_epoch()  # so that what was lost is found without waiting for it
             cluster.run_to_end()
+            assert cluster.ended
 
 
 class PickyCollect(Collect):

@@ -20,6 +20,7 @@ from penstock.topology.transactional import TransactionalSink
 from penstock.topology.tuples import Tuple
 from penstock.worker.settings import WorkerSettings
 from tests.trickle import Trickle
+from tests.worker.deaths import endure_after_epochs
 
 COUNT = 60
 KEYS = 7
@@ -129,16 +130,7 @@ def test_whatever_dies_the_results_are_those_of_a_run_in_which_nothing_died(
 ) -> None:
     Shelf.shelf.clear()
     with LocalCluster(topology(tasks), workers=3, seed=seed, settings=sized, delivery="exactly_once") as cluster:
-        for before, victim, epoch, between in deaths:
-            for _ in range(before):
-                cluster.step()
-            if epoch:
-                cluster.begin_epoch()
-            for _ in range(between):
-                cluster.step()
-            cluster.kill(victim)
-            cluster.step()
-            cluster.restart(victim)
+        endure_after_epochs(cluster, deaths)
         cluster.run_to_end()
         result = cluster.result()
 

@@ -12,6 +12,7 @@ from penstock.connectors.collect import Collect
 from penstock.testing import CapturedSink, LocalCluster
 from penstock.worker.settings import WorkerSettings
 from tests.trickle import Trickle
+from tests.worker.deaths import endure, endure_after_epochs
 from tests.worker.scatter_gather import COUNT, BatchShard, ByKey, Shard, every_question, gathered, scattered, told
 
 sizes = st.builds(
@@ -26,17 +27,6 @@ sizes = st.builds(
 deaths = st.lists(st.tuples(st.integers(0, 80), st.integers(0, 2), st.integers(0, 40)), max_size=4)
 
 
-def endure(cluster: LocalCluster, deaths: list[tuple[int, int, int]]) -> None:
-    for before, victim, away in deaths:
-        for _ in range(before):
-            cluster.step()
-        cluster.kill(victim)
-        for _ in range(away):
-            cluster.step()
-        cluster.restart(victim)
-    cluster.run_to_end()
-
-
 @settings(max_examples=40)
 @given(st.booleans(), st.booleans(), st.integers(1, 4), deaths, st.integers(0, 2**32), sizes)
 def test_at_least_once_every_question_is_answered_whatever_dies(
@@ -47,6 +37,7 @@ def test_at_least_once_every_question_is_answered_whatever_dies(
     topo.bolt("sink", sink, topo.bolt("told", told, answers, tasks=2, fields=("question", "by")).shuffle())
     with LocalCluster(topo, workers=3, seed=seed, settings=sized) as cluster:
         endure(cluster, deaths)
+        cluster.run_to_end()
         failures = cluster.result().failures
     seen = Counter((question, tuple(by)) for question, by in sink.values)
     assert {*seen} == {*every_question(shards)}
@@ -84,16 +75,7 @@ def test_exactly_once_the_results_are_those_of_a_run_in_which_nothing_died(
     topo, answers = scattered(BatchShard() if batches else Shard(), questions=Trickle(range(COUNT), field="n"))
     topo.bolt("all", Collect(), topo.bolt("by_key", ByKey(), answers, tasks=2).shuffle())
     with LocalCluster(topo, workers=3, seed=seed, settings=sized, delivery="exactly_once") as cluster:
-        for before, victim, epoch, between in deaths:
-            for _ in range(before):
-                cluster.step()
-            if epoch:
-                cluster.begin_epoch()
-            for _ in range(between):
-                cluster.step()
-            cluster.kill(victim)
-            cluster.step()
-            cluster.restart(victim)
+        endure_after_epochs(cluster, deaths)
         cluster.run_to_end()
         result = cluster.result()
     assert gathered(result) == every_question()
@@ -110,4 +92,5 @@ def test_at_most_once_what_is_gathered_is_whole_whatever_dies(
     topo.bolt("sink", sink, topo.bolt("told", told, answers, tasks=2, fields=("question", "by")).shuffle())
     with LocalCluster(topo, workers=3, seed=seed, settings=sized, delivery="at_most_once") as cluster:
         endure(cluster, deaths)
+        cluster.run_to_end()
     assert {(question, tuple(by)) for question, by in sink.values} <= {*every_question()}

@@ -13,6 +13,7 @@ from penstock.testing.memory import MemoryInbox, MemoryWay
 from penstock.topology.topology import Topology
 from penstock.worker.company import Colleague
 from penstock.worker.settings import WorkerSettings
+from tests.worker.deaths import endure
 
 NUMBERS = [(number,) for number in range(200)]
 
@@ -103,13 +104,7 @@ def test_whatever_dies_when_the_run_ends_and_nothing_comes_twice(
     with LocalCluster(
         chain(spout, sink, tasks), delivery="at_most_once", workers=3, seed=seed, settings=sized
     ) as cluster:
-        for before, victim, away in deaths:
-            for _ in range(before):
-                cluster.step()
-            cluster.kill(victim)
-            for _ in range(away):
-                cluster.step()
-            cluster.restart(victim)
+        endure(cluster, deaths)
         cluster.run_to_end()
 
     counts = Counter(sink.values)

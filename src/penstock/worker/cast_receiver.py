@@ -17,6 +17,7 @@ from penstock.transport.frames import (
     unpack_cast_header,
 )
 from penstock.transport.ring import Route
+from penstock.transport.values import UNREADABLE
 from penstock.worker.arrival import Arrival
 from penstock.worker.bolt_task import BoltTask
 from penstock.worker.carriers import Carrier
@@ -110,7 +111,7 @@ class CastReceiver:
         # Opened once for all tasks here: like tuples of the same worker, they are shared, and not copied.
         try:
             opened = self._opener.open(record, kind, memoryview(record.payload)[CAST_HEADER_BYTES:])
-        except BaseException:
+        except UNREADABLE:  # told of by who called us; the origin need not wait for it
             for bolt in incoming.bolts:
                 self._note_processed(incoming, bolt.task, number, len(record.payload))
             raise

@@ -94,7 +94,6 @@ class Worker:
         self._early_bytes = 0
         self._full_locally: set[Channel] = set()
         self._decode_credit = msgspec.msgpack.Decoder(list[tuple[Channel, _NotNegative]]).decode
-        self._encode = msgspec.msgpack.Encoder().encode
         self.misrouted = 0
         self.outdated = 0
         """Frames of tuples that were sent before everything was set back."""
