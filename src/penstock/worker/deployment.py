@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import copy
 import random
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from penstock.flow.credit import CreditTaker
 from penstock.flow.ledger import AckBook
-from penstock.flow.measured_costs import MeasuredCosts
 from penstock.plan.assignment import Assignment
-from penstock.plan.edges import Edge, edges_of
-from penstock.plan.shape import shape_of
-from penstock.plan.tasks import Task, tasks_of
-from penstock.topology.arrow_sink import ArrowSink
+from penstock.plan.edges import Edge
+from penstock.plan.tasks import Task
 from penstock.topology.bolts import KeyedBolt
 from penstock.topology.context import TaskContext
-from penstock.topology.groupings import Broadcast, Combine, Gather
+from penstock.topology.groupings import Gather
 from penstock.topology.spec import ComponentSpec
 from penstock.topology.topology import Topology
 from penstock.topology.transactional import TransactionalSink
@@ -26,36 +21,26 @@ from penstock.topology.ways import answering, comes_of_many, most_after
 from penstock.worker.acks import Acks
 from penstock.worker.arrival import Arrival
 from penstock.worker.bolt_task import BoltTask
-from penstock.worker.carriers import Carrier, FrameWay
-from penstock.worker.cast_lane import CastLane
-from penstock.worker.cast_meter import CastMeter
-from penstock.worker.cast_receiver import CastReceiver
-from penstock.worker.cast_sender import CastSender
-from penstock.worker.casts import Casts
+from penstock.worker.carriers import FrameWay
 from penstock.worker.checkpoints import Checkpoints, PartStore
-from penstock.worker.clock import Clock, SystemClock, steady_ns_of
-from penstock.worker.combining_lane import CombiningLane
-from penstock.worker.company import Colleague, Company
-from penstock.worker.edge_facts import EdgeFacts
+from penstock.worker.clock import Clock, SystemClock
+from penstock.worker.company import Colleague
 from penstock.worker.failures import Failures
-from penstock.worker.frame_opener import FrameOpener
 from penstock.worker.gatherer import GatherEdge
-from penstock.worker.lanes import Lane, LocalLane, RemoteLane
-from penstock.worker.outputs import Outputs, Subscriber
 from penstock.worker.resume import SpoutProgress
 from penstock.worker.settings import WorkerSettings
 from penstock.worker.spout_task import SpoutTask
 from penstock.worker.task_checkpoints import TaskCheckpoint, TaskRestore
 from penstock.worker.tracked_spout import TrackedSpoutTask
 from penstock.worker.tracking import Tracking
-from penstock.worker.uplinks import EdgeToOne, Uplink, Uplinks
+from penstock.worker.wiring import Wiring
 from penstock.worker.worker import Inbox, Worker
 
 __all__ = ["Deployment"]
 
 
 class Deployment:
-    """Builds the worker: tasks, lanes between them, and carriers to the others."""
+    """Builds the worker: its tasks, on the wiring between them."""
 
     def __init__(
         self,
@@ -95,35 +80,23 @@ class Deployment:
             assert store is not None, "exactly once needs a place for checkpoints"
             self._checkpoints = Checkpoints(store, beside=saves_beside)
         self.failures = Failures()
-        self._facts = EdgeFacts(topology)
-        shape = shape_of(topology)
-        self._tasks = tasks_of(shape)
-        self._edges = edges_of(shape)
-        self._tasks_of: dict[str, list[Task]] = defaultdict(list)
-        for task in self._tasks:
-            self._tasks_of[task.component].append(task)
-        self._credit = CreditTaker(window_bytes=self._settings.credit_window_bytes)
-        self._carriers = {peer: Carrier(way, self._credit) for peer, way in ways.items()}
         self._random = random.Random(seed)
-        self._company = Company(worker, colleagues)
-        self._casts: list[CastSender] = []
-        self._costs = MeasuredCosts()
-        self._steady_ns = steady_ns_of(self._clock)
         self._book = AckBook(self._random_number) if self._settings.delivery == "at_least_once" else None
-        self._keepers_after = most_after(topology, comes_of_many)
-        self._uplinks = Uplinks(
-            company=self._company,
-            worker_of=assignment.worker_of,
-            carriers=self._carriers,
-            credit=self._credit,
+        self._wiring = Wiring(
+            worker=worker,
+            topology=topology,
+            assignment=assignment,
+            ways=ways,
+            colleagues=colleagues,
+            settings=self._settings,
+            clock=self._clock,
             book=self._book,
             failures=self.failures,
-            now_ns=self._clock.now_ns,
-            assignment=assignment.number,
-            reroutes=self._settings.delivery != "exactly_once",
+            random_number=self._random_number,
         )
+        self._tasks = self._wiring.tasks
+        self._keepers_after = most_after(topology, comes_of_many)
         self._answering = answering(topology)
-        self._bolts: dict[int, BoltTask] = {}
         self._built: Worker | None = None
 
     def build(self) -> Worker:
@@ -131,30 +104,25 @@ class Deployment:
         mine = [task for task in self._tasks if self._assignment.worker_of[task.id] == self._worker]
         # Downstream first, because a local lane needs the task that it leads to.
         for task in reversed([task for task in mine if task.kind == "bolt"]):
-            self._bolts[task.id] = self._bolt(task)
+            self._wiring.bolts[task.id] = self._bolt(task)
         spouts = [self._spout(task) for task in mine if task.kind == "spout"]
-        bolts = [self._bolts[task.id] for task in mine if task.kind == "bolt"]
-        facts = self._facts
-        opener = FrameOpener(
-            decoders={edge.id: facts.decoder(edge) for edge in self._edges},
-            combined={edge.id: facts.combined_decoder(edge) for edge in self._edges if facts.combine(edge) is not None},
-            worker_of=self._assignment.worker_of,
-            tracked=self._book is not None,
-        )
+        bolts = [self._wiring.bolts[task.id] for task in mine if task.kind == "bolt"]
+        wiring = self._wiring
+        opener = wiring.opener(tracked=self._book is not None)
         self._built = Worker(
             worker=self._worker,
             spouts=spouts,
             bolts=bolts,
             worker_of=self._assignment.worker_of,
             inbox=self._inbox,
-            carriers=self._carriers,
-            credit=self._credit,
+            carriers=wiring.carriers,
+            credit=wiring.credit,
             opener=opener,
-            uplinks=self._uplinks,
+            uplinks=wiring.uplinks,
             settings=self._settings,
             clock=self._clock,
             assignment=self._assignment.number,
-            casts=self._casts_with(opener),
+            casts=wiring.casts(opener),
             acks=self._acks([*spouts, *bolts]),
             checkpoints=self._checkpoints,
         )
@@ -179,7 +147,7 @@ class Deployment:
         except BaseException:
             for running in reversed(opened):
                 running.close()
-            for carrier in self._carriers.values():
+            for carrier in self._wiring.carriers.values():
                 carrier.close()
             if self._checkpoints is not None:
                 self._checkpoints.close()
@@ -210,7 +178,7 @@ class Deployment:
             worker=self._worker,
             book=self._book,
             worker_of=self._assignment.worker_of,
-            carriers=self._carriers,
+            carriers=self._wiring.carriers,
             assignment=self._assignment.number,
             rounds=max(self._keepers_after.values()),
         )
@@ -218,28 +186,6 @@ class Deployment:
             if running.keeper is not None:
                 acks.keep(running.keeper)
         return acks
-
-    def _casts_with(self, opener: FrameOpener) -> Casts:
-        bolts = {
-            edge.id: [self._bolts[task.id] for task in self._tasks_of[edge.target] if task.id in self._bolts]
-            for edge in self._edges
-            if self._cast_algorithm(edge) is not None
-        }
-        receiver = CastReceiver(
-            company=self._company,
-            bolts=bolts,
-            worker_of=self._assignment.worker_of,
-            carriers=self._carriers,
-            opener=opener,
-            window_bytes=self._settings.credit_window_bytes,
-            assignment=self._assignment.number,
-        )
-        return Casts(company=self._company, senders=self._casts, receiver=receiver)
-
-    def _cast_algorithm(self, edge: Edge) -> str | None:
-        """How tuples on this edge get to all tasks; None if each is sent to by itself, or not all get all."""
-        grouping = self._facts.grouping(edge)
-        return grouping.algorithm if isinstance(grouping, Broadcast) and grouping.algorithm != "serial" else None
 
     def _spec(self, component: str) -> ComponentSpec:
         return self._topology.components[component]
@@ -250,7 +196,7 @@ class Deployment:
             topology=self._topology.name,
             component=task.component,
             index=task.index,
-            count=len(self._tasks_of[task.component]),
+            count=len(self._wiring.tasks_of[task.component]),
             task_id=task.id,
             worker=self._worker,
             attempt=self._attempt,
@@ -268,7 +214,7 @@ class Deployment:
             "component": task.component,
             # Tasks of one worker must not share what their user's object holds.
             "logic": copy.deepcopy(self._spec(task.component).logic),
-            "outputs": self._outputs(task, tracking),
+            "outputs": self._wiring.outputs(task, tracking),
             "clock": self._clock,
             "failures": self.failures,
         }
@@ -286,16 +232,16 @@ class Deployment:
 
     def _bolt(self, task: Task) -> BoltTask:
         spec = self._spec(task.component)
-        into = [edge for edge in self._edges if edge.target == task.component]
-        gathered = {edge: by for edge in into if isinstance(by := self._facts.grouping(edge), Gather)}
+        into = [edge for edge in self._wiring.edges if edge.target == task.component]
+        gathered = {edge: by for edge in into if isinstance(by := self._wiring.facts.grouping(edge), Gather)}
         common = self._common(task)
         if isinstance(common["logic"], KeyedBolt):
             common["logic"].state = {}
         return BoltTask(
-            inputs={edge.id: self._facts.input(edge) for edge in into},
+            inputs={edge.id: self._wiring.facts.input(edge) for edge in into},
             gathers={edge.id: self._gather_edge(edge, by) for edge, by in gathered.items()},
             tree_by_tree=task.component in self._answering,
-            channels=[(edge.id, source.id) for edge in into for source in self._tasks_of[edge.source]],
+            channels=[(edge.id, source.id) for edge in into for source in self._wiring.tasks_of[edge.source]],
             processed_arrival=self._arrival_processed,
             tick_every_s=spec.settings.tick_every_s,
             save=None if self._checkpoints is None else self._checkpoints.save,
@@ -307,82 +253,10 @@ class Deployment:
         self._built.arrival_processed(task, arrival)
 
     def _gather_edge(self, edge: Edge, grouping: Gather) -> GatherEdge:
-        index_of = {task.id: task.index for task in self._tasks_of[edge.source]}
-        return GatherEdge(edge.source, edge.stream, self._facts.fields(edge), grouping=grouping, index_of=index_of)
-
-    def _outputs(self, task: Task, tracking: Tracking | None) -> Outputs:
-        spec = self._spec(task.component)
-        subscribers: dict[str, list[Subscriber]] = defaultdict(list)
-        for edge in self._edges:
-            if edge.source != task.component:
-                continue
-            algorithm = self._cast_algorithm(edge)
-            if algorithm is None:
-                lanes = [self._lane(edge, task, target, tracking) for target in self._tasks_of[edge.target]]
-            else:
-                lanes = self._lanes_of_cast(edge, task, algorithm, tracking)
-            subscribers[edge.stream].append(Subscriber(self._facts.grouping(edge), lanes, self._facts.fields(edge)))
-        return Outputs(task.component, spec.streams, dict(subscribers))
-
-    def _lanes_of_cast(self, edge: Edge, source: Task, algorithm: str, tracking: Tracking | None) -> list[Lane]:
-        """A lane to each task here, and one to all others."""
-        worker_of = self._assignment.worker_of
-        lanes = [
-            self._lane(edge, source, target, tracking)
-            for target in self._tasks_of[edge.target]
-            if worker_of[target.id] == self._worker
-        ]
-        elsewhere = [target.id for target in self._tasks_of[edge.target] if worker_of[target.id] != self._worker]
-        if elsewhere:
-            is_auto = algorithm == "auto"
-            sender = CastSender(
-                cast=self._random_number(),
-                source=source.id,
-                edge=edge.id,
-                members={worker_of[target] for target in elsewhere},
-                algorithm=None if is_auto else algorithm,
-                meter=CastMeter(self._costs, self._steady_ns) if is_auto else None,
-                company=self._company,
-                carriers=self._carriers,
-                credit=self._credit,
-                window_bytes=self._settings.credit_window_bytes,
-                assignment=self._assignment.number,
-                now_ns=self._steady_ns,
-            )
-            self._casts.append(sender)
-            common = {"edge": edge.id, "source": source.id, "fields": self._facts.fields(edge), "tracking": tracking}
-            lanes.append(CastLane(sender=sender, targets=elsewhere, assignment=self._assignment.number, **common))
-        return lanes
-
-    def _lane(self, edge: Edge, source: Task, target: Task, tracking: Tracking | None) -> Lane:
-        common: dict[str, Any] = {
-            "edge": edge.id,
-            "source": source.id,
-            "target": target.id,
-            "fields": self._facts.fields(edge),
-            "tracking": tracking,
-        }
-        combine = self._facts.combine(edge)
-        if combine is not None and target.index == 0:
-            return CombiningLane(uplink=self._uplink(edge, target, combine), **common)
-        place = self._assignment.worker_of[target.id]
-        if place == self._worker:
-            make = None if isinstance(self._spec(edge.target).logic, ArrowSink) else self._facts.tuple_class(edge)
-            return LocalLane(receiver=self._bolts[target.id], make=make, **common)
-        return RemoteLane(sender=self._carriers[place], assignment=self._assignment.number, **common)
-
-    def _uplink(self, edge: Edge, target: Task, combine: Combine) -> Uplink:
-        to_one = EdgeToOne(
-            edge=edge.id,
-            target=target.id,
-            component=edge.target,
-            make=self._facts.tuple_class(edge),
-            combine=combine,
-            sources=frozenset(source.id for source in self._tasks_of[edge.source]),
-            receiver=self._bolts.get(target.id),
-            wants_plain=isinstance(self._spec(edge.target).logic, ArrowSink),
+        index_of = {task.id: task.index for task in self._wiring.tasks_of[edge.source]}
+        return GatherEdge(
+            edge.source, edge.stream, self._wiring.facts.fields(edge), grouping=grouping, index_of=index_of
         )
-        return self._uplinks.of(to_one)
 
     def _random_number(self) -> int:
         """The same ones again where a seed is given, as in tests."""
