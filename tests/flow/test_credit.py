@@ -34,7 +34,7 @@ def test_what_is_under_way_is_less_than_a_window_and_one_frame(window: int, size
             if due := giver.processed(SENDER, CHANNEL, size):
                 credit_on_the_way.append(due)
         elif step == "credit" and credit_on_the_way:
-            taker.returned(CHANNEL, credit_on_the_way.popleft())
+            taker.returned(CHANNEL, credit_on_the_way.popleft(), 1)
         # The taker knows of what was processed too late, never too early.
         assert taker.under_way_bytes(CHANNEL) >= true_under_way
 
@@ -46,7 +46,7 @@ def test_a_sender_whose_frames_were_all_processed_may_send_again(window: int, si
         taker.sent(CHANNEL, size)
     for size in sizes:
         if due := giver.processed(SENDER, CHANNEL, size):
-            taker.returned(CHANNEL, due)
+            taker.returned(CHANNEL, due, 1)
 
     assert CHANNEL not in taker.exhausted
 
@@ -72,7 +72,7 @@ def test_a_lost_task_leaves_a_window_for_its_successor() -> None:
 
 def test_credit_that_comes_for_a_forgotten_task_is_harmless() -> None:
     taker = CreditTaker(window_bytes=100)
-    taker.returned(CHANNEL, 60)
+    taker.returned(CHANNEL, 60, 1)
     taker.sent(CHANNEL, 99)
 
     assert taker.exhausted == set()

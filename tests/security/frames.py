@@ -63,11 +63,11 @@ def receiving_worker(*, combine: Combine | None = None) -> Iterator[Receiver]:
 
 def refused_frame(receiver: Receiver, payload: bytes, **route: int) -> None:
     """Sends what is no frame: the worker counts it, and takes the next."""
-    before, rows = receiver.worker.unreadable, len(receiver.sink.values)
+    before, rows = receiver.worker.intake.unreadable, len(receiver.sink.values)
     receiver.sends(payload, **route)
     receiver.honest_peer_sends(("after",))
 
-    assert receiver.worker.unreadable == before + 1
+    assert receiver.worker.intake.unreadable == before + 1
     assert receiver.sink.values[rows:] == [("after",)]
 
 

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from penstock.transport.frames import FrameKind
-from penstock.worker import worker as worker_module
+from penstock.worker import intake as intake_module
 from tests.security.frames import EDGE, SINK, WINDOW_BYTES, real_frames, receiving_worker, refused_frame
 
 
@@ -118,19 +118,19 @@ def test_a_task_that_does_not_exist_is_counted_as_lost_and_an_assignment_is_wait
         receiver.sends(with_rows(b"\x91\x91\xa4word"), assignment=99)
         receiver.honest_peer_sends(("after",))
 
-        assert receiver.worker.misrouted == 1
-        assert len(receiver.worker.early_frames) == 1
+        assert receiver.worker.intake.misrouted == 1
+        assert len(receiver.worker.intake.take_early_frames()) == 1
         assert receiver.sink.values == [("after",)]
 
 
 def test_frames_of_an_assignment_that_never_comes_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker_module, "MOST_EARLY_BYTES", 100)
+    monkeypatch.setattr(intake_module, "MOST_EARLY_BYTES", 100)
     with receiving_worker() as receiver:
         for _ in range(50):
             receiver.sends(with_rows(b"\x91\x91\xa4word"), assignment=99)
         receiver.honest_peer_sends(("after",))
-        assert sum(len(frame.payload) for frame in receiver.worker.early_frames) <= 100
-        assert receiver.worker.misrouted > 0
+        assert sum(len(frame.payload) for frame in receiver.worker.intake.take_early_frames()) <= 100
+        assert receiver.worker.intake.misrouted > 0
 
 
 def test_a_sender_is_not_held_back_by_what_was_refused() -> None:

@@ -64,7 +64,7 @@ def cast(number: int, payload: bytes, *, version: int = 1, kind: int = FrameKind
 def test_what_is_no_frame_is_counted(kind: FrameKind, payload: bytes) -> None:
     with hostile() as peer:
         peer.sends(kind, payload)
-        assert peer.cluster.workers[1].unreadable == 1
+        assert peer.cluster.workers[1].intake.unreadable == 1
         peer.all_goes_on()
 
 
@@ -72,7 +72,7 @@ def test_an_edge_that_is_not_broadcast_and_a_task_that_is_nowhere_are_refused() 
     with hostile() as peer:
         peer.sends(FrameKind.CAST, cast(0, b""), edge=9)
         peer.sends(FrameKind.CAST, cast(0, b""), source=9)
-        assert peer.cluster.workers[1].unreadable == 2
+        assert peer.cluster.workers[1].intake.unreadable == 2
         peer.all_goes_on()
 
 
@@ -92,7 +92,7 @@ def test_a_payload_that_cannot_be_read_is_told_of_and_holds_nothing_up() -> None
         peer.sends(FrameKind.CAST, cast(0, b"\xc1"))
         peer.sends(FrameKind.CAST, cast(1, b"", kind=99))
         peer.sends(FrameKind.CAST, cast(2, encode((1, 1, 0, [], [["hello"]]))))
-        assert peer.cluster.workers[1].unreadable == 2
+        assert peer.cluster.workers[1].intake.unreadable == 2
         assert sum(failure.count for failure in peer.cluster.result().failures) == 2
         assert peer.sink.values == [("hello",)]
         peer.all_goes_on()

@@ -83,6 +83,7 @@ class Board:
 
 def local_lane(receiver: CapturingReceiver, *, target: int = FIRST_TARGET, fields: tuple[str, ...]) -> LocalLane:
     return LocalLane(
+        assignment=1,
         edge=0,
         source=EMITTER,
         target=target,

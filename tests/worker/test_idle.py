@@ -127,4 +127,4 @@ def test_what_is_for_a_task_elsewhere_is_lost_and_what_is_of_a_later_assignment_
 
     assert sink.values == [(3,), (3,)]
     assert worker.lost_tuples == 2
-    assert [early.assignment for early in worker.early_frames] == [2]
+    assert [early.assignment for early in worker.intake.take_early_frames()] == [2]

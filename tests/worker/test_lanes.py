@@ -208,7 +208,7 @@ def test_a_marker_travels_as_a_frame_that_takes_no_credit() -> None:
 
     [(route, payload, tuples)] = ends.sender.frames
     assert (route.flags, tuples) == (FrameKind.MARKER, 0)
-    assert msgspec.msgpack.decode(payload) == [7, True, {3: 2**63}]
+    assert msgspec.msgpack.decode(payload) == [7, True, {3: 2**63}, 0]
 
 
 def test_a_marker_within_a_worker_is_the_marker() -> None:

@@ -18,7 +18,7 @@ from penstock.errors import CheckpointError
 from penstock.transport.stable_hash import stable_hash
 from penstock.transport.values import UNREADABLE, portable, portable_rows, row_decoder
 
-__all__ = ["delta", "full", "load", "share_of"]
+__all__ = ["apply", "delta", "full", "load", "share_of"]
 
 
 class _Part(msgspec.Struct, frozen=True, array_like=True):
@@ -77,6 +77,25 @@ def load(parts: Sequence[bytes]) -> dict[Any, Any]:
         for key in part.gone:
             state.pop(key, None)
     return state
+
+
+def apply(state: dict[Any, Any], payload: bytes) -> None:
+    """Changes a state as one part says.
+
+    >>> state = {"red": 2}
+    >>> apply(state, delta({"blue": 5}, touched={"blue", "red"}))
+    >>> state
+    {'blue': 5}
+
+    Raises:
+        CheckpointError: as `load` does.
+    """
+    part = _decoded(payload)
+    if part.kind == "full":
+        state.clear()
+    state.update(part.pairs)
+    for key in part.gone:
+        state.pop(key, None)
 
 
 def share_of(old: Iterable[Sequence[bytes]], *, index: int, count: int) -> dict[Any, Any]:

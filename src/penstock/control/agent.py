@@ -256,7 +256,7 @@ class _Agent:
     def _deploy(self, deploy: Deploy) -> None:
         early: list[EarlyFrame] = []
         if self._worker is not None:  # everything is set back
-            early = self._worker.early_frames
+            early = self._worker.intake.take_early_frames()
             self._close()
             self._worker, self._closed, self._told_ended = None, False, False
         self._assignment = deploy.assignment.number  # whatever fails from now on is of this one
@@ -285,7 +285,7 @@ class _Agent:
         self._mark_ended(deploy.ended_tasks)
         if deploy.care is not None:
             self._worker.be_careful(deploy.care, _ControllersNotes(self._control))
-        self._worker.take_early(early)
+        self._worker.intake.take(early)
         self._fed.open(self._worker.spouts)
         self._garbage.settle()
         self._control.send(Ready(assignment=deploy.assignment.number, feeds=self._fed.places()))

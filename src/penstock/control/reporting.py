@@ -23,32 +23,61 @@ def report_of(worker: Worker) -> Report:
         _hand_over(bolt.latency, bolt.component, latency)
         for edge, histogram in bolt.hops.items():
             _hand_over(histogram, edge, hops)
+    for component, histogram in worker.past.latency.items():
+        _hand_over(histogram, component, latency)
+    for edge, histogram in worker.past.hops.items():
+        _hand_over(histogram, edge, hops)
     return Report(
         at_ns=time.monotonic_ns(),
-        tasks=tuple(
-            TaskCounts(
-                task=running.task,
-                processed=running.processed,
-                emitted=running.outputs.emitted,
-                failed=running.failed,
-                busy_ns=running.busy_ns,
-                backlog=running.queued_tuples,
-            )
-            for running in (*worker.spouts, *worker.bolts)
-        ),
-        pairs=tuple(
-            PairCounts(
-                edge=lane.edge, source=lane.source, target=target, tuples=lane.sent_tuples, bytes=lane.sent_bytes
-            )
-            for running in (*worker.spouts, *worker.bolts)
-            for lane in running.outputs.lanes
-            if lane.sent_tuples
-            for target in lane.targets
-        ),
+        tasks=_task_counts(worker),
+        pairs=_pair_counts(worker),
         lost=worker.lost_tuples,
-        spouts=tuple(spout.progress() for spout in worker.spouts),
+        spouts=tuple(spout.progress() for spout in worker.spouts if not spout.waiting),
         latency={component: histogram.to_bytes() for component, histogram in latency.items()},
         hops={edge: histogram.to_bytes() for edge, histogram in hops.items()},
+    )
+
+
+def _task_counts(worker: Worker) -> tuple[TaskCounts, ...]:
+    """Of the tasks here, and of those that were: one that came back counts on from what it had done here before."""
+    past, here = worker.past, worker.roster.by_task
+    gone = [
+        TaskCounts(
+            task=task,
+            processed=past.processed[task],
+            emitted=past.emitted[task],
+            failed=past.failed[task],
+            busy_ns=past.busy_ns[task],
+        )
+        for task in past.component_of
+        if task not in here
+    ]
+    return (
+        *(
+            TaskCounts(
+                task=task,
+                processed=running.processed + past.processed[task],
+                emitted=running.outputs.emitted + past.emitted[task],
+                failed=running.failed + past.failed[task],
+                busy_ns=running.busy_ns + past.busy_ns[task],
+                backlog=running.queued_tuples,
+            )
+            for task, running in here.items()
+        ),
+        *gone,
+    )
+
+
+def _pair_counts(worker: Worker) -> tuple[PairCounts, ...]:
+    tuples, sizes = worker.past.tuples.copy(), worker.past.bytes.copy()
+    for running in worker.roster.all:
+        for lane in running.outputs.lanes:
+            for target in lane.targets if lane.sent_tuples else ():
+                tuples[lane.edge, lane.source, target] += lane.sent_tuples
+                sizes[lane.edge, lane.source, target] += lane.sent_bytes
+    return tuple(
+        PairCounts(edge=edge, source=source, target=target, tuples=count, bytes=sizes[edge, source, target])
+        for (edge, source, target), count in tuples.items()
     )
 
 

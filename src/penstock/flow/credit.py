@@ -12,6 +12,9 @@ credit flows back to the tasks before them, and so on up to the spouts.
 
 Credit is a channel's own, because a target that aligns markers keeps back what comes on the channels that were first:
 a channel that is kept back must not exhaust the credit of those that the target waits for.
+
+A channel whose source or target moves is laid anew, under the number of another assignment, and counts from nothing:
+credit for what was sent before is on its way from the old place, and does not count any more.
 """
 
 from __future__ import annotations
@@ -40,6 +43,7 @@ class CreditTaker:
     def __init__(self, *, window_bytes: int) -> None:
         self._window_bytes = window_bytes
         self._under_way: dict[Channel, int] = {}
+        self._laid: dict[Channel, int] = {}
         self.exhausted: set[Channel] = set()
 
     def sent(self, channel: Channel, size_bytes: int) -> None:
@@ -48,8 +52,16 @@ class CreditTaker:
         if under_way >= self._window_bytes:
             self.exhausted.add(channel)
 
-    def returned(self, channel: Channel, size_bytes: int) -> None:
-        """Takes credit back from the worker that runs the target."""
+    def laid(self, channel: Channel, assignment: int) -> None:
+        """The channel is laid anew: only what is sent from now on counts."""
+        self._laid[channel] = assignment
+        self._under_way.pop(channel, None)
+        self.exhausted.discard(channel)
+
+    def returned(self, channel: Channel, size_bytes: int, assignment: int) -> None:
+        """Takes credit back from the worker that runs the target, for frames that were routed by an assignment."""
+        if self._laid and assignment < self._laid.get(channel, 0):
+            return
         under_way = self._under_way[channel] = max(0, self._under_way.get(channel, 0) - size_bytes)
         if under_way < self._window_bytes:
             self.exhausted.discard(channel)

@@ -210,7 +210,7 @@ class _TransformTask:
 
     def _require_nothing_lost(self) -> None:
         self._look_at_peers()
-        lost, unreadable = self._worker.lost_tuples, self._worker.unreadable + self._link.refused_frames
+        lost, unreadable = self._worker.lost_tuples, self._worker.intake.unreadable + self._link.refused_frames
         if lost or unreadable:
             message = f"{lost} tuples were lost between workers, and {unreadable} frames could not be read"
             raise RunError(message)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple, TypeAlias
 
 from penstock.control.peers import PeerLost
 from penstock.control.protocol import BeginEpoch, Committed
+from penstock.plan.assignment import Assignment
+from penstock.plan.tasks import Task
 from penstock.worker.carriers import FrameWay
 from penstock.worker.company import Colleague
+from penstock.worker.deployment import Deployment
+from penstock.worker.resume import SpoutProgress
 from penstock.worker.worker import Worker
 
-__all__ = ["LateWords", "Meeting"]
+__all__ = ["Abandonment", "LateWords", "Meeting", "Preparation", "Switching", "TakingOver", "Word"]
 
 
 class Meeting(NamedTuple):
@@ -22,7 +26,37 @@ class Meeting(NamedTuple):
     way: FrameWay
 
 
-Word: TypeAlias = BeginEpoch | Committed | PeerLost | Meeting
+class Preparation(NamedTuple):
+    """Another assignment is to hold soon."""
+
+    deployment: Deployment
+    assignment: Assignment
+    tasks: tuple[Task, ...]
+    ways: Mapping[int, FrameWay]
+    colleagues: tuple[Colleague, ...]
+
+
+class Switching(NamedTuple):
+    """It holds."""
+
+    assignment: int
+    epoch: int
+
+
+class Abandonment(NamedTuple):
+    """It will not."""
+
+    assignment: int
+
+
+class TakingOver(NamedTuple):
+    """The old place of a task is dead, so it begins anew."""
+
+    task: int
+    progress: SpoutProgress | None
+
+
+Word: TypeAlias = BeginEpoch | Committed | PeerLost | Meeting | Preparation | Switching | Abandonment | TakingOver
 
 HEARS_AFTER_TURNS = 3
 """How many of its own turns later than the one before each worker hears what it is told."""
@@ -47,6 +81,14 @@ class LateWords:
         for number in workers:
             self._words[number].append(_Word(HEARS_AFTER_TURNS * number, message))
 
+    def tell_soon(self, workers: Mapping[int, Worker], message: Word) -> None:
+        """Each of these workers hears it at once, unless there is something that it has to hear before."""
+        for number, worker in workers.items():
+            if self._words[number]:
+                self.tell([number], message)
+            else:
+                _hear(worker, message)
+
     def pass_turn(self, number: int, worker: Worker) -> int:
         """A worker has had a turn. Returns 0 if it has nothing to hear."""
         words = self._words[number]
@@ -54,15 +96,7 @@ class LateWords:
             return 0
         words[0].turns -= 1
         if words[0].turns < 0:
-            message = words.popleft().message
-            if isinstance(message, Committed):
-                worker.committed(message.epoch)
-            elif isinstance(message, PeerLost):
-                worker.lose(message.worker, message.generation)
-            elif isinstance(message, Meeting):
-                worker.meet(*message)
-            else:
-                worker.begin_epoch(message.epoch, message.committed, last=message.last)
+            _hear(worker, words.popleft().message)
         return 1
 
     def died(self, number: int) -> None:
@@ -72,3 +106,23 @@ class LateWords:
     def forget(self) -> None:
         """Nobody hears any of it any more."""
         self._words.clear()
+
+
+def _hear(worker: Worker, message: Word) -> None:
+    match message:
+        case Committed(epoch=epoch):
+            worker.committed(epoch)
+        case PeerLost(worker=peer, generation=generation):
+            worker.lose(peer, generation)
+        case Meeting(colleague, way):
+            worker.meet(colleague, way)
+        case Preparation(deployment, assignment, tasks, ways, colleagues):
+            deployment.prepare(assignment=assignment, tasks=tasks, ways=ways, colleagues=colleagues)
+        case Switching(assignment, epoch):
+            worker.moving.switch(assignment, epoch)
+        case Abandonment(assignment):
+            worker.moving.abandon(assignment)
+        case TakingOver(task, progress):
+            worker.take_over(task, progress)
+        case BeginEpoch(epoch=epoch, committed=committed, last=last):
+            worker.begin_epoch(epoch, committed, last=last)

@@ -37,15 +37,17 @@ from penstock.plan.edges import edges_of
 from penstock.plan.schedulers.base import PlanRequest
 from penstock.plan.schedulers.even import EvenScheduler
 from penstock.plan.shape import shape_of
-from penstock.plan.tasks import tasks_of
+from penstock.plan.tasks import Task, tasks_of
 from penstock.testing.fed_spout import FedSpout
-from penstock.testing.late_words import LateWords, Meeting
+from penstock.testing.late_words import LateWords, Meeting, Preparation
+from penstock.testing.local_moves import LocalMoves
 from penstock.testing.memory import MemoryInbox, MemoryWay
 from penstock.testing.part_memory import PartMemory
 from penstock.testing.record_keeper import RecordKeeper
 from penstock.testing.result import Result
 from penstock.testing.turns import InTurn, Shuffled, Turns
 from penstock.testing.virtual_clock import VirtualClock
+from penstock.topology.pinned import pinned_components
 from penstock.topology.topology import Topology
 from penstock.worker.checkpoints import NotSaved
 from penstock.worker.company import Colleague
@@ -102,14 +104,19 @@ class LocalCluster:
         self._draining = False
         self._progress: dict[int, SpoutProgress] = {}
         self._words = LateWords()
+        self._moves = LocalMoves(self._words, self._preparation)
+        self._wanted: dict[int, int] = {}
+        self._newest_number = 1
+        self._deployments: dict[int, Deployment] = {}
         self._epoch_at_ns = self.clock.now_ns() + EPOCH_EVERY_NS
         self._turns: Turns = InTurn() if seed is None else Shuffled(seed)
         self._assignment = _placed(topology, worker_of) if worker_of is not None else _planned(topology, workers)
+        self._tasks = tasks_of(shape_of(topology))
         self._keeper = RecordKeeper(topology)
         self.parts = PartMemory()
         """Where tasks are saved, exactly once."""
         self._checkpointing = Checkpointing(
-            run="local", tasks=tasks_of(shape_of(topology)), shape=saved_shape(topology), every_s=1.0, start=None
+            run="local", tasks=self._tasks, shape=saved_shape(topology), every_s=1.0, start=None
         )
         numbers = self._assignment.workers()
         self._node_of = node_of or {}
@@ -174,13 +181,14 @@ class LocalCluster:
 
     def begin_epoch(self) -> int:
         """Has the spouts send markers, as the controller does now and then; returns the number of the epoch."""
+        if self._moves.under_way:
+            return self._epoch
         if self._settings.delivery == "exactly_once":
             return self._begin_checkpoint()
         self._epoch += 1
         self._note_progress()
         self._epoch_at_ns = self.clock.now_ns() + EPOCH_EVERY_NS
-        for worker in self.workers.values():
-            worker.begin_epoch(self._epoch)
+        self._words.tell_soon(self.workers, BeginEpoch(epoch=self._epoch))
         return self._epoch
 
     def _begin_checkpoint(self) -> int:
@@ -192,6 +200,7 @@ class LocalCluster:
         if epoch is None:
             return self._checkpointing.committed
         # The word of it travels beside the tuples, and not always faster: some workers meet the marker first.
+        self._epoch = epoch
         begin = BeginEpoch(epoch=epoch, committed=self._checkpointing.committed, last=self._draining)
         self._words.tell(self.workers, begin)
         return epoch
@@ -219,13 +228,61 @@ class LocalCluster:
                 self._words.tell(self.workers, Committed(epoch=manifest.epoch))
         return heard
 
+    def move(self, worker_of: Mapping[int, int]) -> None:
+        """Has tasks moved, by their ids, to workers that may be new; as soon as that can be begun. See `moving`."""
+        pinned = pinned_components(self._topology)
+        for task, worker in worker_of.items():
+            if task not in self._assignment.worker_of:
+                message = f"move: wanted one of the tasks {sorted(self._assignment.worker_of)}, got {task}"
+                raise ValueError(message)
+            component = self._tasks[task].component
+            if component in pinned and worker != self._assignment.worker_of[task]:
+                message = f"move: {component!r} stays where it is: {pinned[component]}"
+                raise ValueError(message)
+            if worker not in self._inboxes:
+                self._inboxes[worker] = MemoryInbox(capacity_bytes=self._settings.inbox_bytes)
+                self._generations[worker] = 1
+                self._deploy(worker)
+                self.workers[worker].begin()
+        self._wanted |= worker_of
+        self._begin_move_if_possible()
+
+    @property
+    def moving(self) -> bool:
+        """Whether tasks are to be moved, or are being moved."""
+        return bool(self._wanted) or self._moves.under_way
+
+    def _begin_move_if_possible(self) -> None:
+        wanted = {**self._assignment.worker_of, **self._wanted}
+        all_there = len(self.workers) == len(self._inboxes)
+        clean = self._settings.delivery != "exactly_once" or (
+            not self._checkpointing.is_under_way and self._checkpointing.committed == self._epoch
+        )
+        if not self._wanted or self._moves.under_way or not all_there or not clean:
+            return
+        self._wanted = {}
+        if wanted == self._assignment.worker_of:
+            return
+        self._newest_number += 1
+        assignment = Assignment(number=self._newest_number, worker_of=wanted)
+        self._moves.begin(self.workers, assignment, self._tasks, self._assignment.worker_of)
+
+    def _preparation(self, number: int, assignment: Assignment, tasks: tuple[Task, ...]) -> Preparation:
+        deployment = self._deployments[number]
+        ways = {peer: MemoryWay(self._inboxes[peer]) for peer in self.workers if peer != number}
+        new = {peer: way for peer, way in ways.items() if peer not in deployment.reachable}
+        return Preparation(deployment, assignment, tasks, new, tuple(map(self._colleague, self.workers)))
+
     def _rewind(self) -> None:
         """Sets everything back to the last epoch, on all workers that were not killed."""
         self._words.forget()
+        self._moves.forget()
         self._checkpointing.give_up()
         self._close_workers()
         numbers = [*self._inboxes]
-        self._assignment = Assignment(number=self._assignment.number + 1, worker_of=self._assignment.worker_of)
+        self._newest_number += 1
+        self._assignment = Assignment(number=self._newest_number, worker_of=self._assignment.worker_of)
+        self._epoch = self._checkpointing.committed
         self._inboxes = {number: MemoryInbox(capacity_bytes=self._settings.inbox_bytes) for number in numbers}
         self.workers = {}
         for number in numbers:
@@ -247,9 +304,11 @@ class LocalCluster:
         self._note_progress()
 
     def _note_progress(self) -> None:
-        """Workers say now and then where their spouts are, and when they are drained."""
+        """Workers say now and then where their spouts are, and when they are drained. A checkpoint says it better."""
+        if self._settings.delivery == "exactly_once":
+            return
         for worker in self.workers.values():
-            self._progress |= {spout.task: spout.progress() for spout in worker.spouts}
+            self._progress |= {spout.task: spout.progress() for spout in worker.spouts if not spout.waiting}
 
     @property
     def ended(self) -> bool:
@@ -266,6 +325,7 @@ class LocalCluster:
         self._words.died(worker)
         if self._settings.delivery != "exactly_once":
             self._words.tell(self.workers, PeerLost(worker=worker, generation=self._generations[worker]))
+            self._moves.died(worker, self.workers, self._progress)
 
     def restart(self, worker: int) -> None:
         """Starts a worker again that was killed: its tasks begin anew."""
@@ -274,6 +334,7 @@ class LocalCluster:
             return
         self._inboxes[worker] = MemoryInbox(capacity_bytes=self._settings.inbox_bytes)
         self._generations[worker] += 1
+        self._moves.restarted(worker)
         self._deploy(worker)
         others = [number for number in self.workers if number != worker]
         self._words.tell(others, Meeting(self._colleague(worker), MemoryWay(self._inboxes[worker])))
@@ -319,12 +380,20 @@ class LocalCluster:
         before = sum(map(len, self._inboxes.values()))
         worked = self.workers[number].do_work()
         worked += self._words.pass_turn(number, self.workers[number])
+        self._look_at_move(number)
         if self._settings.delivery != "at_most_once":
             self._keeper.fetch_rows(self.workers[number])
         if self._take_checkpoint_news(self.workers[number]):
             return True
         # Credit that is given back counts as no work, yet somebody waits for it.
         return worked > 0 or sum(map(len, self._inboxes.values())) != before
+
+    def _look_at_move(self, number: int) -> None:
+        switched = self._moves.look(number, self.workers[number], self.workers, self._epoch)
+        if switched is not None:
+            self._note_progress()
+            self._assignment = switched
+        self._begin_move_if_possible()
 
     def _deploy(self, number: int) -> None:
         deployment = Deployment(
@@ -345,6 +414,7 @@ class LocalCluster:
             seed=hash((self._seed, number, self._generations[number], self._assignment.number)),
         )
         self._keeper.watch(deployment)
+        self._deployments[number] = deployment
         self.workers[number] = deployment.build()
         self._keeper.keep(self.workers[number])
 

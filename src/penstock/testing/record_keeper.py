@@ -106,8 +106,14 @@ class RecordKeeper:
             for running in (*worker.spouts, *worker.bolts)
             if running.component == component
         ]
+        past = [
+            (worker.past, task)
+            for worker in self._workers
+            for task, name in worker.past.component_of.items()
+            if name == component
+        ]
         return ComponentCounts(
-            processed=sum(task.processed for task in tasks),
-            emitted=sum(task.outputs.emitted for task in tasks),
-            failed=sum(task.failed for task in tasks),
+            processed=sum(task.processed for task in tasks) + sum(counts.processed[task] for counts, task in past),
+            emitted=sum(task.outputs.emitted for task in tasks) + sum(counts.emitted[task] for counts, task in past),
+            failed=sum(task.failed for task in tasks) + sum(counts.failed[task] for counts, task in past),
         )

@@ -40,6 +40,15 @@ class CollectingBolt(Bolt):
         """How many rows were fetched so far, if they wait for a commit."""
         return self._fetched
 
+    @property
+    def committed(self) -> int:
+        """How many of the rows are in a committed epoch."""
+        return self._committed
+
+    def go_on(self, *, fetched: int, committed: int) -> None:
+        """Goes on with the rows of another process, of which so many were fetched and committed there."""
+        self._fetched, self._committed = fetched, committed
+
     def commit_rows(self, count: int) -> None:
         """So many of the rows are in a committed epoch."""
         self._committed = count

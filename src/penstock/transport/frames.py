@@ -5,7 +5,7 @@ A frame's header travels as the ring's record header (`Route`), or packed in fro
     target      the task that the frame is for (for credit and passed: the worker; of a broadcast: nobody alone)
     source      the task that it comes from (for credit, news, passed and got: the worker)
     stream      the edge's number
-    assignment  the number of the assignment that it was routed by
+    assignment  the number of the assignment that its channel was laid by
     flags       the frame's kind
 
 The payload is msgpack for tuples and markers, and Arrow IPC for record batches. Never pickle.
@@ -45,7 +45,8 @@ class FrameKind(IntEnum):
     BATCH = 1
     """origin_ns, sent_ns, frame and root, 8 bytes each, then an Arrow IPC stream of one record batch"""
     MARKER = 2
-    """msgpack of [epoch, ends, {task: its newest root}]; the last is empty where nobody gathers"""
+    """msgpack of [epoch, ends, {task: its newest root}, switch]; the roots are empty where nobody gathers, and switch
+    is 0 unless the channel is laid anew by that assignment"""
     CREDIT = 3
     """msgpack of [[[source, target], bytes], ...]"""
     NEWS = 4
@@ -63,6 +64,14 @@ class FrameKind(IntEnum):
     workers: msgpack of [origin_ns, sent_ns, frame, sender, [[root, count], ...], [value, ...]]"""
     MET = 10
     """the worker that sends this has met the one that gets it, and wants to hear again which tasks have ended: empty"""
+    HANDOVER = 11
+    """a task moves to the worker that gets this: msgpack of a `HandoverPart` (see penstock.worker.handover)"""
+    TAKEN = 12
+    """a task that was handed over runs: empty"""
+    SWITCHED = 13
+    """the worker that sends this has switched to the assignment in the header: empty (see penstock.worker.clearance)"""
+    CLEARED = 14
+    """all that was told to the old place of the target has come to its new one: empty"""
 
 
 _HEADER = struct.Struct("<5I")

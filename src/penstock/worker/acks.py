@@ -12,6 +12,7 @@ from penstock.flow.sweeps import Sweeps
 from penstock.transport.frames import FrameKind
 from penstock.transport.ring import Route
 from penstock.worker.carriers import Carrier
+from penstock.worker.clearance import Clearance
 from penstock.worker.tasks import RunningTask
 from penstock.worker.tracking import Keeper
 
@@ -51,13 +52,40 @@ class Acks:
         self._carriers = carriers
         self._assignment = assignment
         self._keepers: dict[int, Keeper] = {}
+        self._awaited: dict[int, int] = {}
+        """Tasks that come here, but are elsewhere still: what is told of their trees goes there."""
+        self.clearance = Clearance(worker=worker, carriers=carriers)
         self._sweeps = [Sweeps(set(worker_of.values())) for _ in range(rounds + 1)]
         self._passed = 0
+        self._unclear = 0
         self._newest_epoch = 0
 
     def keep(self, keeper: Keeper) -> None:
-        """This task keeps trees."""
+        """This task keeps trees, here and from now on."""
         self._keepers[keeper.task] = keeper
+        self._awaited.pop(keeper.task, None)
+
+    def keep_no_more(self, task: int) -> None:
+        """This task is gone."""
+        self._keepers.pop(task, None)
+
+    def switch(
+        self, epoch: int, *, assignment: int, peers: Iterable[int], left: Mapping[int, int], came: Mapping[int, int]
+    ) -> None:
+        """Tasks have moved: those that `left` to other workers, and those that `came` from others.
+
+        Markers up to this epoch are not waited for: whether they have passed cannot be told.
+
+        A worker may have said that it has passed a marker, and then be given a task that has not. The next epoch begins
+        when all tasks are where they belong, and its marker finds whatever is lost.
+        """
+        self._unclear = epoch
+        self._passed = max(self._passed, epoch)
+        for sweeps in self._sweeps:
+            sweeps.replace_workers({*self._worker_of.values()})
+        for task, worker in came.items():
+            self._awaited[task] = worker
+        self.clearance.switch(assignment, peers, left, came)
 
     def tell(self) -> None:
         """Tells whoever keeps a tree what has become of it since the last time."""
@@ -66,17 +94,24 @@ class Acks:
             for keeper in self._keepers.values():
                 keeper.hear_own(news.pop(keeper.task, None))
             for task, told in news.items():
-                worker = self._worker_of.get(task, self._worker)
+                worker = self._place_of(task)
                 if worker != self._worker:  # else nobody keeps such a tree: its root was made up
                     self._send(worker, FrameKind.NEWS, task, _encode(told))
             if not len(self._book):  # what was told may be news again, where a bolt keeps trees
                 return
 
     def heard(self, task: int, payload: bytes | memoryview) -> None:
-        """News from another worker. A task that keeps no trees here any more needs none."""
+        """News from another worker. Whoever has told us did not know yet that the task has moved, if it has."""
         keeper = self._keepers.get(task)
         if keeper is not None:
             keeper.hear(_decode_news(payload))
+            return
+        worker = self._place_of(task)
+        if worker != self._worker:
+            self._send(worker, FrameKind.NEWS, task, bytes(payload))
+
+    def _place_of(self, task: int) -> int:
+        return self._awaited.get(task, self._worker_of.get(task, self._worker))
 
     def begin_epoch(self, epoch: int) -> None:
         """A marker of this epoch is under way."""
@@ -93,6 +128,8 @@ class Acks:
     def heard_passed(self, worker: int, payload: bytes | memoryview) -> None:
         """All tasks of another worker have passed a marker."""
         epoch, number = _decode_passed(payload)
+        if epoch <= self._unclear:
+            return
         if number >= len(self._sweeps):
             message = f"there is no round {number}"
             raise ValueError(message)
@@ -122,7 +159,7 @@ class Acks:
         if everywhere is None:
             return
         for keeper in self._keepers.values():
-            if keeper.keepers_after == number:
+            if keeper.keepers_after == number and self.clearance.is_clear(keeper.task):
                 keeper.marker_passed(everywhere)
         if number + 1 < len(self._sweeps):
             self.tell()

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import msgspec
+
 from penstock.worker.arrival import Marker
 
-__all__ = ["Alignment"]
+__all__ = ["Alignment", "AlignmentState"]
+
+
+class AlignmentState(msgspec.Struct, frozen=True, kw_only=True):
+    """Which markers have come, as it travels to another worker."""
+
+    ended: list[tuple[int, int]] = []
+    arrived: dict[int, list[tuple[int, int]]] = {}
+    newest_roots: dict[int, dict[int, int]] = {}
 
 
 class Alignment:
@@ -51,6 +61,37 @@ class Alignment:
         """These source tasks were restarted: they send again, and end again."""
         restarted = set(sources)
         self._ended = {channel for channel in self._ended if channel[1] not in restarted}
+
+    def replace(self, old: Iterable[tuple[int, int]], new: Iterable[tuple[int, int]]) -> None:
+        """Other tasks send instead of some that have passed the same markers."""
+        gone, heirs = frozenset(old), frozenset(new)
+        self._channels = self._channels - gone | heirs
+        for arrived in self._arrived.values():
+            if gone & arrived:  # all of them: they are gone only when they have sent it
+                arrived -= gone
+                arrived |= heirs
+        if gone <= self._ended:
+            self._ended |= heirs
+        self._ended -= gone
+
+    def state(self) -> AlignmentState:
+        """What has come so far, for whoever goes on with it."""
+        return AlignmentState(
+            ended=sorted(self._ended),
+            arrived={epoch: sorted(channels) for epoch, channels in self._arrived.items()},
+            newest_roots={epoch: dict(roots) for epoch, roots in self._newest_roots.items()},
+        )
+
+    def restore(self, state: AlignmentState) -> None:
+        """Goes on with what had come elsewhere."""
+        self._ended = set(state.ended)
+        self._arrived = {epoch: set(channels) for epoch, channels in state.arrived.items()}
+        self._newest_roots = {epoch: dict(roots) for epoch, roots in state.newest_roots.items()}
+
+    @property
+    def ended_channels(self) -> set[tuple[int, int]]:
+        """The channels that have ended."""
+        return self._ended
 
     @property
     def ended(self) -> bool:

@@ -13,7 +13,7 @@ from penstock.flow.runs import Runs
 
 __all__ = ["Arrival", "Marker"]
 
-_decode_marker = msgspec.msgpack.Decoder(tuple[int, bool, dict[int, int]]).decode
+_decode_marker = msgspec.msgpack.Decoder(tuple[int, bool, dict[int, int], int]).decode
 
 EMPTY: Mapping[int, int] = MappingProxyType({})
 
@@ -22,25 +22,31 @@ LOCAL = -1
 
 
 class Marker:
-    """The end of an epoch, from one task on one edge; `ends` says that nothing follows it."""
+    """The end of an epoch, from one task on one edge; `ends` says that nothing follows it.
 
-    __slots__ = ("ends", "epoch", "newest_roots")
+    A *switch* is another kind: what follows it comes from another place, or goes to one (see penstock.worker.moving).
+    It says nothing of epochs.
+    """
 
-    def __init__(self, epoch: int, *, ends: bool, newest_roots: Mapping[int, int] = EMPTY) -> None:
+    __slots__ = ("ends", "epoch", "newest_roots", "switch")
+
+    def __init__(self, epoch: int, *, ends: bool, newest_roots: Mapping[int, int] = EMPTY, switch: int = 0) -> None:
         self.epoch = epoch
         self.ends = ends
+        self.switch = switch
+        """The number of the assignment by which the channel is laid from here on; 0 for any other marker."""
         self.newest_roots = newest_roots
         """By task that keeps trees: up to which root they began before it. Told where somebody gathers answers."""
 
     def to_payload(self) -> bytes:
         """As it travels: see FrameKind.MARKER."""
-        return msgspec.msgpack.encode((self.epoch, self.ends, dict(self.newest_roots)))
+        return msgspec.msgpack.encode((self.epoch, self.ends, dict(self.newest_roots), self.switch))
 
     @classmethod
     def from_payload(cls, payload: bytes | memoryview) -> Marker:
         """As it came; raises one of `UNREADABLE` if it is none."""
-        epoch, ends, newest_roots = _decode_marker(payload)
-        return cls(epoch, ends=ends, newest_roots=newest_roots)
+        epoch, ends, newest_roots, switch = _decode_marker(payload)
+        return cls(epoch, ends=ends, newest_roots=newest_roots, switch=switch)
 
 
 class Arrival(msgspec.Struct, kw_only=True, gc=False, eq=False):
@@ -48,6 +54,8 @@ class Arrival(msgspec.Struct, kw_only=True, gc=False, eq=False):
 
     edge: int
     source: int
+    assignment: int = 0
+    """The one by which its channel was laid."""
     sender: int = LOCAL
     size_bytes: int = 0
     origin_ns: int = 0

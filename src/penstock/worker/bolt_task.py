@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -18,6 +19,7 @@ from penstock.worker.arrival_queue import ArrivalQueue
 from penstock.worker.care import Care, Notes
 from penstock.worker.careful_runner import CarefulRunner
 from penstock.worker.gatherer import GatherEdge, Gatherer
+from penstock.worker.laid_channels import LaidChannels
 from penstock.worker.own_trees import OwnTrees
 from penstock.worker.rhythm import Rhythm
 from penstock.worker.runner_choice import runner_for
@@ -31,6 +33,15 @@ __all__ = ["BoltTask"]
 MOST_TURN_NS = 20_000_000
 
 
+class Succession(NamedTuple):
+    """The sources of an edge that are replaced by others."""
+
+    edge: int
+    old: frozenset[int]
+    new: frozenset[int]
+    assignment: int
+
+
 class BoltTask(RunningTask):
     """Runs one bolt. `processed_arrival` is told of each arrival that is done with, so that credit can go back."""
 
@@ -39,6 +50,8 @@ class BoltTask(RunningTask):
         *,
         inputs: dict[int, InputEdge],
         channels: Sequence[tuple[int, int]],
+        assignment: int,
+        since: int,
         gathers: Mapping[int, GatherEdge],
         tree_by_tree: bool,
         processed_arrival: Callable[[int, Arrival], None],
@@ -49,7 +62,12 @@ class BoltTask(RunningTask):
         super().__init__(**common)
         self.sources = frozenset(source for _, source in channels)
         """The tasks that feed it."""
-        self._channels = frozenset(channels)
+        self.since = since
+        """The assignment that brought it here; 0 if it did not come from elsewhere."""
+        self.until: float = math.inf
+        """The assignment that takes it away."""
+        self._channels = LaidChannels(channels, assignment)
+        self._successions: list[Succession] = []
         self._columns = {edge: [*given.fields] for edge, given in inputs.items()}
         self._alignment = Alignment(channels)
         self._processed_arrival = processed_arrival
@@ -77,11 +95,14 @@ class BoltTask(RunningTask):
 
     def accept(self, arrival: Arrival) -> None:
         """Puts an arrival at the end of the queue."""
-        self._queue.put(arrival)
+        if self._channels.may_come(arrival):
+            self._queue.put(arrival)
 
     @property
     def has_work(self) -> bool:
         """Whether anything waits to be done: arrivals, markers included, or a tick."""
+        if self.waiting:
+            return False
         return bool(self._queue) or (bool(self.rhythms) and any(rhythm.is_due for rhythm in self.rhythms))
 
     def run(self, exhausted: set[Channel], most_tuples: int) -> int:
@@ -153,6 +174,10 @@ class BoltTask(RunningTask):
 
     def _act_on(self, arrival: Arrival, marker: Marker) -> None:
         channel = (arrival.edge, arrival.source)
+        if marker.switch:
+            self._accept_all(self._channels.switch(channel, marker.switch))
+            self._welcome_heirs()
+            return
         complete = self._alignment.arrive(channel, marker)
         if self._save is not None:
             if complete:
@@ -167,8 +192,7 @@ class BoltTask(RunningTask):
             if aligned.ends:
                 self.guarded(self.logic.finish)
                 self.ended = True
-                if isinstance(self._runner, TrackedSinkRunner) and isinstance(self.logic, TransactionalSink):
-                    self._runner.commit()
+                self.commit_last()
             elif isinstance(self._runner, TrackedSinkRunner):
                 self._runner.marker(aligned.epoch)
             else:
@@ -186,10 +210,74 @@ class BoltTask(RunningTask):
         runner = self._runner
         return runner.trees if isinstance(runner, TrackedBatchRunner | TrackedRecordRunner) else None
 
-    def watch_keys(self, touch: Callable[[Sequence[Any]], None]) -> None:
+    def watch_keys(self, touch: Callable[[Sequence[Any]], None] | None) -> None:
         """From now on, tells which keys' state may change."""
-        if isinstance(self._runner, RecordRunner):
-            self._runner.touch = touch
+        runner = self._runner.runner if isinstance(self._runner, CarefulRunner) else self._runner
+        if isinstance(runner, RecordRunner):
+            runner.touch = touch
+
+    # ---- when it moves, or who feeds it does
+
+    def _accept_all(self, arrivals: Iterable[Arrival]) -> None:
+        for arrival in arrivals:
+            self._queue.put(arrival)
+
+    def no_switch_from(self, sources: Collection[int], assignment: int) -> None:
+        """The worker of these tasks is gone, and perhaps the markers that it had to send."""
+        self._accept_all(self._channels.switch_all(sources, assignment))
+        self._welcome_heirs()
+
+    def expect_heirs(self, edge: int, old: Collection[int], new: Collection[int], assignment: int) -> None:
+        """Tasks that feed it will be replaced by others. What comes from those waits for the last of the old."""
+        if old or new:
+            self._successions.append(Succession(edge, frozenset(old), frozenset(new), assignment))
+            self.sources |= frozenset(new)
+            for source in new:
+                self._channels.add((edge, source), assignment - 1)
+
+    def expect_no_heirs(self) -> None:
+        """They will not."""
+        for succession in self._successions:
+            self.sources -= succession.new
+            for source in succession.new:
+                self._channels.remove((succession.edge, source))
+        self._successions.clear()
+
+    def _welcome_heirs(self) -> None:
+        for succession in [*self._successions]:
+            edge, old, new, assignment = succession
+            ended = self._alignment.ended_channels
+            if self._channels.are_laid(assignment, ended=ended, among=[(edge, source) for source in old]):
+                self._successions.remove(succession)
+                self.sources -= old
+                self._alignment.replace([(edge, source) for source in old], [(edge, source) for source in new])
+                for source in old:
+                    self._channels.remove((edge, source))
+                for source in new:
+                    self._accept_all(self._channels.switch((edge, source), assignment))
+
+    @property
+    def is_drained(self) -> bool:
+        """Whether nothing more comes here, because it is about to move."""
+        assert self.until != math.inf
+        ended = self._alignment.ended_channels
+        return not self._queue and self._channels.are_laid(int(self.until), ended=ended, among=self._channels)
+
+    @property
+    def unsettled(self) -> int:
+        """See RunningTask."""
+        sink = self._runner.unsettled if isinstance(self._runner, TrackedSinkRunner) else 0
+        return sink + (0 if self.keeper is None else len(self.keeper))
+
+    def commit_last(self) -> None:
+        """Nothing more comes here: a transactional sink commits what it has, where it may do so by itself."""
+        if isinstance(self._runner, TrackedSinkRunner) and isinstance(self.logic, TransactionalSink):
+            self._runner.commit()
+
+    @property
+    def alignment(self) -> Alignment:
+        """The markers that have come."""
+        return self._alignment
 
     def be_careful(self, care: Care, notes: Notes) -> None:
         """A worker has died, perhaps of a tuple: from now on, it is noted what is worked on. After `watch_keys`."""
@@ -203,7 +291,7 @@ class BoltTask(RunningTask):
     @property
     def queued_tuples(self) -> int:
         """See RunningTask."""
-        return self._queue.tuples
+        return self._queue.tuples + self._channels.tuples
 
     def full_sources(self, sources: frozenset[int], limit_tuples: int) -> set[int]:
         """Which of these sources should send no more for now."""

@@ -33,6 +33,10 @@ class CastLane(RemoteLane):
         if marker.ends:
             self._cast.end()
 
+    def retire(self) -> None:
+        """See Lane."""
+        self._cast.retire()
+
     def _count(self, runs: Runs, frame: int) -> None:
         """Every task will process it, and take away from the sum of its trees what is added here."""
         several = len(self.targets)

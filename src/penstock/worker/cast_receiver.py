@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
@@ -24,11 +24,13 @@ from penstock.worker.carriers import Carrier
 from penstock.worker.company import Company
 from penstock.worker.early_frames import EarlyFrame
 from penstock.worker.frame_opener import FrameOpener
+from penstock.worker.places import Places
 
 __all__ = ["CastReceiver"]
 
-MOST_CASTS_OF_ONE = 2
-"""Of one task on one edge: that of its worker's process now, and of the one before, which may still be on its way."""
+MOST_CASTS_OF_ONE = 4
+"""Of one task on one edge: that of its worker's process now, and of those before, or of the place before, which may
+still be on its way."""
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode_tree = msgspec.msgpack.Decoder(CastTree).decode
@@ -50,8 +52,8 @@ class CastReceiver:
 
     Args:
         company: who is there.
-        bolts: the tasks here that take what is broadcast on an edge.
-        worker_of: where each task is.
+        bolts_of: the tasks here that take what is broadcast on an edge, under an assignment.
+        places: where each task is.
         carriers: the ways to the other workers.
         opener: what makes arrivals of frames.
         window_bytes: how much a cast may have under way.
@@ -62,16 +64,16 @@ class CastReceiver:
         self,
         *,
         company: Company,
-        bolts: Mapping[int, Sequence[BoltTask]],
-        worker_of: Mapping[int, int],
+        bolts_of: Callable[[int, int], Sequence[BoltTask]],
+        places: Places,
         carriers: Mapping[int, Carrier],
         opener: FrameOpener,
         window_bytes: int,
         assignment: int,
     ) -> None:
         self._company = company
-        self._bolts = bolts
-        self._worker_of = worker_of
+        self._bolts_of = bolts_of
+        self._places = places
         self._carriers = carriers
         self._opener = opener
         self._tell_at_bytes = max(1, window_bytes // 4)
@@ -87,6 +89,8 @@ class CastReceiver:
         if generation != self._company.generation_of[self._company.me]:
             return  # meant for who was this worker before
         incoming = self._incoming(tree.cast, record)
+        if incoming is None:
+            return
         children = tuple(child for child in tree.children.get(self._company.me, ()) if child in self._carriers)
         if incoming.cast.plant(tree.version, children, first):
             self._pass_on(record, incoming)
@@ -96,6 +100,8 @@ class CastReceiver:
         payload = record.payload
         header = unpack_cast_header(payload)
         incoming = self._incoming(header.cast, record)
+        if incoming is None:
+            return 1
         verdict = incoming.cast.arrive(header.version, header.number)
         if verdict.forward and incoming.cast.children:
             self._pass_on(record, incoming)
@@ -150,14 +156,18 @@ class CastReceiver:
 
     def first_bolt(self, edge: int) -> BoltTask | None:
         """A task that takes what is broadcast on this edge, if one is here."""
-        return next(iter(self._bolts.get(edge, ())), None)
+        return next(iter(self._bolts_of(edge, self._places.assignment)), None)
 
-    def _incoming(self, cast: int, record: Record | EarlyFrame) -> _Incoming:
+    def _incoming(self, cast: int, record: Record | EarlyFrame) -> _Incoming | None:
+        """The cast; None if it was for tasks that are elsewhere now, and that the one who died here had."""
         incoming = self._casts.get(cast)
         if incoming is not None:
             return incoming
-        bolts, origin = self._bolts.get(record.stream), self._worker_of.get(record.source)
+        bolts = self._bolts_of(record.stream, record.assignment)
+        origin = self._places.at(record.source, record.assignment)
         if not bolts or origin is None or origin not in self._carriers:
+            if record.assignment < self._places.assignment:
+                return None
             message = f"nobody here takes what task {record.source} broadcasts on edge {record.stream}"
             raise ValueError(message)
         known = self._casts_of.setdefault((record.source, record.stream), [])

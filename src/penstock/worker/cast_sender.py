@@ -88,6 +88,7 @@ class CastSender:
         self._changes_after = 0
         """The number of the frame that is waited for."""
         self._is_over = False
+        self._is_retired = False
 
     def send(self, route: Route, payload: bytes, tuples: int) -> None:
         """See Sender. Markers are never held up, so they take nothing of the window."""
@@ -154,10 +155,26 @@ class CastSender:
         self._changes_until_ns = 0
         self._unblock()
 
+    def retire(self) -> None:
+        """Another cast goes on in its place: it only sees to it that everybody gets what was sent so far."""
+        self._is_over = self._is_retired = True
+        self._changes_until_ns = 0
+        self._credit.unblock(self.channel)  # which is the other's from now on
+        if self._out.version:
+            nothing = _Kept(NOTHING, b"")
+            whole = self._whole(self._out.send(nothing, 0), nothing, asks=True)
+            for child in self._children.values():
+                child.send(self._route, whole, 0)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it is retired, and everybody has got everything."""
+        return self._is_retired and self._out.received >= self._out.next_number
+
     @property
     def may_change(self) -> bool:
         """Whether it chooses its trees itself."""
-        return self._meter is not None
+        return self._meter is not None and not self._is_retired
 
     def look(self) -> None:
         """For every turn: has it been waited long enough?"""
@@ -168,7 +185,9 @@ class CastSender:
         """A worker came, or is to be told everything again. One that was awaited from the start gets what it missed."""
         if worker not in self._members:
             return
-        if is_new and not was_awaited:
+        if is_new and self._is_retired:
+            self._out.leave(worker)  # what is sent to it from now on is another cast's
+        elif is_new and not was_awaited:
             self._out.join(worker)
             self._unblock()
         self._replant()
@@ -229,5 +248,7 @@ class CastSender:
         return {worker for worker in self._out.members if self._company.knows(worker)}
 
     def _unblock(self) -> None:
+        if self._is_retired:
+            return
         if not self._out.is_full and not self._changes_until_ns:
             self._credit.unblock(self.channel)

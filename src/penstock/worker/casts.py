@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
 from penstock._native import Record
@@ -30,7 +32,6 @@ class Casts:
         self._company = company
         self._senders = {sender.cast: sender for sender in senders}
         self._receiver = receiver
-        self._changing = [sender for sender in senders if sender.may_change]
         self.processed = receiver.processed
         """A task is done with an arrival."""
 
@@ -50,8 +51,13 @@ class Casts:
     def tell(self) -> None:
         """For the end of each turn: tells origins how far we are, where that is due."""
         self._receiver.tell()
-        for sender in self._changing:
+        for sender in self._senders.values():
             sender.look()
+
+    def add(self, senders: Iterable[CastSender]) -> None:
+        """A task has come, or broadcasts anew. Those that are not needed any more are forgotten."""
+        self._senders = {number: sender for number, sender in self._senders.items() if not sender.is_done}
+        self._senders.update((sender.cast, sender) for sender in senders)
 
     def culprit_bolt(self, edge: int) -> BoltTask | None:
         """The task that is told of a frame on this edge that was none."""

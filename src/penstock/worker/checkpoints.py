@@ -73,6 +73,22 @@ class Checkpoints:
         """This task is saved, too."""
         self._tasks[running.task] = (running, checkpoint)
 
+    def of(self, task: int) -> TaskCheckpoint:
+        """What saves a task."""
+        return self._tasks[task][1]
+
+    def hand_over(self, task: int) -> bytes | None:
+        """A task moves, with none of its epochs under way. Returns what it has prepared and not committed."""
+        return self._tasks[task][1].hand_over_tokens(self._committed)
+
+    def remove(self, task: int) -> None:
+        """A task is gone."""
+        self._tasks.pop(task, None)
+
+    def take_over(self, task: int, tokens: bytes | None) -> None:
+        """A task has come, with its state."""
+        self._tasks[task][1].take_over(tokens, self._committed)
+
     def restored(self, epoch: int) -> None:
         """All tasks go on from this epoch."""
         self._committed = epoch
@@ -81,7 +97,7 @@ class Checkpoints:
         """An epoch ends: spouts are saved, and send its marker. `committed` is the newest one in the checkpoint."""
         self._epoch, self._committed = epoch, committed
         for running, _ in self._tasks.values():
-            if isinstance(running, SpoutTask) and not running.ended:
+            if isinstance(running, SpoutTask) and not running.ended and not running.waiting:
                 self.save(running.task, epoch)
         self.save_ended()
 
@@ -113,6 +129,8 @@ class Checkpoints:
                 snapshot, parts = self._written.get_nowait()
             except queue.Empty:
                 return
+            if snapshot.task not in self._tasks:
+                continue
             if isinstance(parts, str):
                 yield NotSaved(task=snapshot.task, epoch=snapshot.epoch, reason=parts)
                 continue

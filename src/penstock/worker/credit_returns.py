@@ -26,25 +26,23 @@ class CreditReturns:
         worker: its number.
         carriers: the ways to the others.
         window_bytes: what a channel may have under way.
-        assignment: the number that frames carry.
     """
 
-    def __init__(self, *, worker: int, carriers: Mapping[int, Carrier], window_bytes: int, assignment: int) -> None:
+    def __init__(self, *, worker: int, carriers: Mapping[int, Carrier], window_bytes: int) -> None:
         self._worker = worker
         self._carriers = carriers
-        self._assignment = assignment
         self._given = CreditGiver(window_bytes=window_bytes)
-        self._due: dict[int, list[tuple[Channel, int]]] = {}
+        self._due: dict[tuple[int, int], list[tuple[Channel, int]]] = {}
 
-    def processed(self, sender: int, channel: Channel, size_bytes: int) -> None:
-        """What a worker has sent on a channel is done with."""
+    def processed(self, sender: int, channel: Channel, size_bytes: int, assignment: int) -> None:
+        """What a worker has sent on a channel, and routed by an assignment, is done with."""
         if sender == LOCAL or sender == self._worker:
             return
         due = self._given.processed(sender, channel, size_bytes)
         if due:
-            self._due.setdefault(sender, []).append((channel, due))
+            self._due.setdefault((sender, assignment), []).append((channel, due))
 
-    def meet(self, peer: int, channels: Iterable[Channel]) -> None:
+    def meet(self, peer: int, channels: Iterable[Channel], assignment: int) -> None:
         """Another process is this worker, and may have sent before we met it: credit for that went to the one before.
 
         So it is told that all of it is done with, however much that was: a frame may be larger than a window. What is
@@ -53,11 +51,11 @@ class CreditReturns:
         self._given.forget(peer)
         due = [(channel, EVERYTHING_BYTES) for channel in channels]
         if due:
-            self._due.setdefault(peer, []).extend(due)
+            self._due.setdefault((peer, assignment), []).extend(due)
 
     def send(self) -> None:
         """Gives back all that is due."""
-        for sender, due in self._due.items():
-            route = Route(target=sender, source=self._worker, assignment=self._assignment, flags=FrameKind.CREDIT)
+        for (sender, assignment), due in self._due.items():
+            route = Route(target=sender, source=self._worker, assignment=assignment, flags=FrameKind.CREDIT)
             self._carriers[sender].send(route, _encode(due), 0)
         self._due.clear()

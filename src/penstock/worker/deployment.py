@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import copy
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
+from functools import partial
 from typing import Any
 
 from penstock.flow.ledger import AckBook
 from penstock.plan.assignment import Assignment
 from penstock.plan.edges import Edge
-from penstock.plan.tasks import Task
+from penstock.plan.shape import shape_of
+from penstock.plan.tasks import Task, tasks_of
 from penstock.topology.bolts import KeyedBolt
 from penstock.topology.context import TaskContext
 from penstock.topology.groupings import Gather
@@ -20,17 +22,24 @@ from penstock.topology.transactional import TransactionalSink
 from penstock.topology.ways import answering, comes_of_many, most_after
 from penstock.worker.acks import Acks
 from penstock.worker.arrival import Arrival
+from penstock.worker.assigned_tasks import AssignedTasks
 from penstock.worker.bolt_task import BoltTask
-from penstock.worker.carriers import FrameWay
+from penstock.worker.carriers import Carrier, FrameWay
 from penstock.worker.checkpoints import Checkpoints, PartStore
-from penstock.worker.clock import Clock, SystemClock
+from penstock.worker.clock import Clock, SystemClock, steady_ns_of
 from penstock.worker.company import Colleague
+from penstock.worker.departures import Departures
 from penstock.worker.failures import Failures
 from penstock.worker.gatherer import GatherEdge
+from penstock.worker.moving import Moving, to_self
+from penstock.worker.newcomers import Newcomers
+from penstock.worker.past_counts import PastCounts
 from penstock.worker.resume import SpoutProgress
+from penstock.worker.roster import Roster
 from penstock.worker.settings import WorkerSettings
 from penstock.worker.spout_task import SpoutTask
 from penstock.worker.task_checkpoints import TaskCheckpoint, TaskRestore
+from penstock.worker.ticks import Ticks
 from penstock.worker.tracked_spout import TrackedSpoutTask
 from penstock.worker.tracking import Tracking
 from penstock.worker.wiring import Wiring
@@ -48,6 +57,7 @@ class Deployment:
         worker: int,
         topology: Topology,
         assignment: Assignment,
+        tasks: Iterable[Task] | None = None,
         inbox: Inbox,
         ways: dict[int, FrameWay | None],
         colleagues: Iterable[Colleague],
@@ -65,14 +75,13 @@ class Deployment:
     ) -> None:
         self._worker = worker
         self._topology = topology
-        self._assignment = assignment
         self._settings = settings or WorkerSettings()
         self._clock = clock or SystemClock()
         self._inbox = inbox
         self._resume = resume or {}
         self._restore = {one.task: one for one in restore}
         self._epoch = epoch
-        self._attempt = claim << 32 | assignment.number
+        self._claim = claim
         self._run = run
         self._checkpoint_id = checkpoint
         self._checkpoints: Checkpoints | None = None
@@ -85,7 +94,7 @@ class Deployment:
         self._wiring = Wiring(
             worker=worker,
             topology=topology,
-            assignment=assignment,
+            assigned=AssignedTasks(assignment, tasks_of(shape_of(topology)) if tasks is None else tasks),
             ways=ways,
             colleagues=colleagues,
             settings=self._settings,
@@ -94,26 +103,39 @@ class Deployment:
             failures=self.failures,
             random_number=self._random_number,
         )
-        self._tasks = self._wiring.tasks
         self._keepers_after = most_after(topology, comes_of_many)
         self._answering = answering(topology)
         self._built: Worker | None = None
 
     def build(self) -> Worker:
         """The worker, with every task opened. An exception of a task's `open` is raised."""
-        mine = [task for task in self._tasks if self._assignment.worker_of[task.id] == self._worker]
-        # Downstream first, because a local lane needs the task that it leads to.
-        for task in reversed([task for task in mine if task.kind == "bolt"]):
-            self._wiring.bolts[task.id] = self._bolt(task)
-        spouts = [self._spout(task) for task in mine if task.kind == "spout"]
-        bolts = [self._wiring.bolts[task.id] for task in mine if task.kind == "bolt"]
         wiring = self._wiring
+        assigned = wiring.assigned
+        tasks = self._made(assigned.on(self._worker), assigned, moves=False)
         opener = wiring.opener(tracked=self._book is not None)
+        components = shape_of(self._topology).in_topological_order()
+        roster = Roster(tasks, {component.name: rank for rank, component in enumerate(components)})
+        ticks, past = Ticks(steady_ns_of(self._clock)), PastCounts()
+        casts, acks = wiring.casts(opener), self._acks(tasks)
+        about: dict[str, Any] = {"worker": self._worker, "wiring": wiring, "roster": roster, "acks": acks}
+        saved: dict[str, Any] = {"ticks": ticks, "checkpoints": self._checkpoints}
+        # Where a component is given more tasks, or fewer, state goes from task to task within a worker, too.
+        newcomers = Newcomers(tell_self=lambda task, heir: departures.taken(task, heir), **about, **saved)
+        departures = Departures(
+            past=past,
+            steady_ns=steady_ns_of(self._clock),
+            hand_to_self=partial(to_self, newcomers),
+            **about,
+            **saved,
+        )
+        self._moving = Moving(casts=casts, past=past, departures=departures, newcomers=newcomers, **about)
         self._built = Worker(
             worker=self._worker,
-            spouts=spouts,
-            bolts=bolts,
-            worker_of=self._assignment.worker_of,
+            roster=roster,
+            ticks=ticks,
+            past=past,
+            moving=self._moving,
+            places=wiring.places,
             inbox=self._inbox,
             carriers=wiring.carriers,
             credit=wiring.credit,
@@ -121,42 +143,98 @@ class Deployment:
             uplinks=wiring.uplinks,
             settings=self._settings,
             clock=self._clock,
-            assignment=self._assignment.number,
-            casts=wiring.casts(opener),
-            acks=self._acks([*spouts, *bolts]),
+            casts=casts,
+            acks=acks,
             checkpoints=self._checkpoints,
         )
-        self._open([*bolts, *spouts])
-        for spout in spouts:
-            if spout.task in self._resume:
-                spout.resume(self._resume[spout.task])
-        return self._built
-
-    def _open(self, tasks: Sequence[SpoutTask | BoltTask]) -> None:
-        """Opens all of them, or none: if one fails, those before it are closed again."""
-        opened = []
         try:
-            for running in tasks:
-                checkpoint = self._checkpoint(running)
-                if self._book is not None and isinstance(running.logic, TransactionalSink):
-                    running.logic.by_epochs = True
-                running.logic.open(self._context(running.task))
-                opened.append(running)
-                if checkpoint is not None:
-                    self._take_up(running, checkpoint)
+            self._open(tasks, assigned, moves=False)
         except BaseException:
-            for running in reversed(opened):
-                running.close()
             for carrier in self._wiring.carriers.values():
                 carrier.close()
             if self._checkpoints is not None:
                 self._checkpoints.close()
             raise
+        for spout in roster.spouts:
+            if spout.task in self._resume:
+                spout.resume(self._resume[spout.task])
+        return self._built
 
-    def _checkpoint(self, running: SpoutTask | BoltTask) -> TaskCheckpoint | None:
+    @property
+    def reachable(self) -> Set[int]:
+        """The workers that there is a way to."""
+        return self._wiring.carriers.keys()
+
+    def prepare(
+        self,
+        *,
+        assignment: Assignment,
+        tasks: Iterable[Task],
+        ways: Mapping[int, FrameWay],
+        colleagues: Iterable[Colleague],
+    ) -> None:
+        """Another assignment is to hold soon: builds and opens the tasks that come here by it.
+
+        Args:
+            assignment: which worker runs each task.
+            tasks: all tasks.
+            ways: to the workers that are not reachable yet.
+            colleagues: all who are there.
+
+        Raises:
+            Exception: what a task's `open` raised. Then nothing is prepared.
+        """
+        wiring = self._wiring
+        for peer, way in ways.items():
+            if peer not in wiring.carriers:
+                wiring.carriers[peer] = Carrier(way, wiring.credit)
+        for colleague in colleagues:
+            wiring.company.met(colleague)
+        assigned = AssignedTasks(assignment, tasks)
+        here = {task.id for task in wiring.assigned.on(self._worker)}
+        new = [task for task in assigned.on(self._worker) if task.id not in here]
+        arriving = self._made(new, assigned, moves=True)
+        try:
+            self._open(arriving, assigned, moves=True)
+        except BaseException:
+            wiring.take_senders()
+            for running in arriving:
+                wiring.bolts.pop(running.task, None)
+                if self._checkpoints is not None:
+                    self._checkpoints.remove(running.task)
+            raise
+        self._moving.prepare(assigned, arriving)
+        assert self._built is not None
+        intake = self._built.intake
+        intake.take(intake.take_early_frames())  # who gives tasks away may have heard of it before us
+
+    def _made(self, tasks: Sequence[Task], assigned: AssignedTasks, *, moves: bool) -> list[SpoutTask | BoltTask]:
+        """Bolts come first."""
+        # Downstream first, because a local lane needs the task that it leads to.
+        bolts = [self._bolt(task, assigned, moves=moves) for task in reversed(tasks) if task.kind == "bolt"]
+        return [*reversed(bolts), *(self._spout(task, assigned) for task in tasks if task.kind == "spout")]
+
+    def _open(self, tasks: Sequence[SpoutTask | BoltTask], assigned: AssignedTasks, *, moves: bool) -> None:
+        """Opens all of them, or none: if one fails, those before it are closed again. What moves brings its state."""
+        opened = []
+        try:
+            for running in tasks:
+                checkpoint = self._checkpoint(running, assigned)
+                if self._book is not None and isinstance(running.logic, TransactionalSink):
+                    running.logic.by_epochs = True
+                running.logic.open(self._context(running.task, assigned))
+                opened.append(running)
+                if checkpoint is not None and not moves:
+                    self._take_up(running, checkpoint)
+        except BaseException:
+            for running in reversed(opened):
+                running.close()
+            raise
+
+    def _checkpoint(self, running: SpoutTask | BoltTask, assigned: AssignedTasks) -> TaskCheckpoint | None:
         if self._checkpoints is None:
             return None
-        checkpoint = TaskCheckpoint(running, index=self._tasks[running.task].index)
+        checkpoint = TaskCheckpoint(running, index=assigned.by_id[running.task].index)
         self._checkpoints.add(running, checkpoint)
         if isinstance(running, BoltTask) and checkpoint.touch is not None:
             running.watch_keys(checkpoint.touch)
@@ -177,9 +255,9 @@ class Deployment:
         acks = Acks(
             worker=self._worker,
             book=self._book,
-            worker_of=self._assignment.worker_of,
+            worker_of=self._wiring.places.now,
             carriers=self._wiring.carriers,
-            assignment=self._assignment.number,
+            assignment=self._wiring.assigned.number,
             rounds=max(self._keepers_after.values()),
         )
         for running in tasks:
@@ -190,22 +268,22 @@ class Deployment:
     def _spec(self, component: str) -> ComponentSpec:
         return self._topology.components[component]
 
-    def _context(self, task_id: int) -> TaskContext:
-        task = self._tasks[task_id]
+    def _context(self, task_id: int, assigned: AssignedTasks) -> TaskContext:
+        task = assigned.by_id[task_id]
         return TaskContext(
             topology=self._topology.name,
             component=task.component,
             index=task.index,
-            count=len(self._wiring.tasks_of[task.component]),
+            count=len(assigned.of[task.component]),
             task_id=task.id,
             worker=self._worker,
-            attempt=self._attempt,
+            attempt=self._claim << 32 | assigned.number,
             run=self._run,
             checkpoint=self._checkpoint_id,
             now_ns=self._clock.now_ns,
         )
 
-    def _common(self, task: Task) -> dict[str, Any]:
+    def _common(self, task: Task, assigned: AssignedTasks) -> dict[str, Any]:
         tracking = None if self._book is None else Tracking(self._book, marks_roots=bool(self._answering))
         return {
             "tracking": tracking,
@@ -214,46 +292,49 @@ class Deployment:
             "component": task.component,
             # Tasks of one worker must not share what their user's object holds.
             "logic": copy.deepcopy(self._spec(task.component).logic),
-            "outputs": self._wiring.outputs(task, tracking),
+            "outputs": self._wiring.outputs(task, tracking, assigned),
             "clock": self._clock,
             "failures": self.failures,
         }
 
-    def _spout(self, task: Task) -> SpoutTask:
+    def _spout(self, task: Task, assigned: AssignedTasks) -> SpoutTask:
         if self._book is None:
-            return SpoutTask(**self._common(task))
+            return SpoutTask(**self._common(task, assigned))
         settings = self._settings
         return TrackedSpoutTask(
             max_pending=settings.max_pending,
             max_tries=settings.max_tries,
             singly_tuples=settings.singly_tuples,
-            **self._common(task),
+            **self._common(task, assigned),
         )
 
-    def _bolt(self, task: Task) -> BoltTask:
+    def _bolt(self, task: Task, assigned: AssignedTasks, *, moves: bool) -> BoltTask:
         spec = self._spec(task.component)
         into = [edge for edge in self._wiring.edges if edge.target == task.component]
         gathered = {edge: by for edge in into if isinstance(by := self._wiring.facts.grouping(edge), Gather)}
-        common = self._common(task)
+        common = self._common(task, assigned)
         if isinstance(common["logic"], KeyedBolt):
             common["logic"].state = {}
-        return BoltTask(
+        bolt = self._wiring.bolts[task.id] = BoltTask(
             inputs={edge.id: self._wiring.facts.input(edge) for edge in into},
-            gathers={edge.id: self._gather_edge(edge, by) for edge, by in gathered.items()},
+            gathers={edge.id: self._gather_edge(edge, by, assigned) for edge, by in gathered.items()},
+            assignment=assigned.number,
+            since=assigned.number if moves else 0,
             tree_by_tree=task.component in self._answering,
-            channels=[(edge.id, source.id) for edge in into for source in self._wiring.tasks_of[edge.source]],
+            channels=[(edge.id, source.id) for edge in into for source in assigned.of[edge.source]],
             processed_arrival=self._arrival_processed,
             tick_every_s=spec.settings.tick_every_s,
             save=None if self._checkpoints is None else self._checkpoints.save,
             **common,
         )
+        return bolt
 
     def _arrival_processed(self, task: int, arrival: Arrival) -> None:
         assert self._built is not None
         self._built.arrival_processed(task, arrival)
 
-    def _gather_edge(self, edge: Edge, grouping: Gather) -> GatherEdge:
-        index_of = {task.id: task.index for task in self._wiring.tasks_of[edge.source]}
+    def _gather_edge(self, edge: Edge, grouping: Gather, assigned: AssignedTasks) -> GatherEdge:
+        index_of = {task.id: task.index for task in assigned.of[edge.source]}
         return GatherEdge(
             edge.source, edge.stream, self._wiring.facts.fields(edge), grouping=grouping, index_of=index_of
         )

@@ -11,6 +11,7 @@ from penstock.transport.frames import FrameKind
 from penstock.worker.arrival import LOCAL, Arrival, Marker
 from penstock.worker.batches import batch_from_payload
 from penstock.worker.early_frames import EarlyFrame
+from penstock.worker.places import Places
 
 __all__ = ["CombinedDecoder", "Decoder", "FrameOpener"]
 
@@ -27,7 +28,7 @@ class FrameOpener:
     Args:
         decoders: how the tuples of each edge are read.
         combined: the same for edges whose tuples are put together on the way.
-        worker_of: where each task is.
+        places: where each task is.
         tracked: whether every tuple belongs to a tree.
     """
 
@@ -36,19 +37,19 @@ class FrameOpener:
         *,
         decoders: Mapping[int, Decoder],
         combined: Mapping[int, CombinedDecoder],
-        worker_of: Mapping[int, int],
+        places: Places,
         tracked: bool,
     ) -> None:
         self._decoders = decoders
         self._combined = combined
-        self._worker_of = worker_of
-        self._workers = frozenset(worker_of.values())
+        self._places = places
         self._tracked = tracked
 
     def open(self, record: Record | EarlyFrame, kind: int, payload: bytes | memoryview) -> Arrival:
         """A frame as a task sees it; raises one of `UNREADABLE` if it is none, or of an edge that is not here."""
         edge, source = record.stream, record.source
-        sender = self._worker_of.get(source, LOCAL)
+        place = self._places.at(source, record.assignment)
+        sender = LOCAL if place is None else place
         if edge not in self._decoders:
             message = f"there is no edge {edge}"
             raise ValueError(message)
@@ -61,7 +62,8 @@ class FrameOpener:
             batch, origin_ns, sent_ns, frame, root = batch_from_payload(payload)
             runs = ((root, 1),)
         elif kind == FrameKind.MARKER:
-            return Arrival(edge=edge, source=source, sender=sender, marker=Marker.from_payload(payload))
+            marker = Marker.from_payload(payload)
+            return Arrival(edge=edge, source=source, assignment=record.assignment, sender=sender, marker=marker)
         elif kind == FrameKind.COMBINED and edge in self._combined:
             origin_ns, sent_ns, frame, sender, runs, one = self._combined[edge](payload)
             self._check_combined(runs, sender)
@@ -75,6 +77,7 @@ class FrameOpener:
         return Arrival(
             edge=edge,
             source=source,
+            assignment=record.assignment,
             sender=sender,
             size_bytes=len(payload),
             origin_ns=origin_ns,
@@ -98,6 +101,6 @@ class FrameOpener:
         if bool(runs) != self._tracked or any(count < 1 for _, count in runs):
             message = f"the trees of a tuple that stands for several are told as {runs}"
             raise ValueError(message)
-        if sender not in self._workers:
+        if sender not in self._places.now.values():
             message = f"there is no worker {sender}"
             raise ValueError(message)

@@ -155,6 +155,9 @@ class Lane:
         """Passes a marker on, behind everything that was flushed."""
         raise NotImplementedError
 
+    def retire(self) -> None:
+        """Nothing more is put here."""
+
     def _pass_tuples(self, some: RootedTuples, origin_ns: int, now_ns: int, refused: list[Refusal]) -> None:
         raise NotImplementedError
 
@@ -219,11 +222,12 @@ def _split(some: RootedTuples, at: int) -> tuple[RootedTuples, RootedTuples]:
 class LocalLane(Lane):
     """To a task of the same worker: by reference."""
 
-    def __init__(self, *, receiver: Receiver, make: type[Any] | None, **common: Any) -> None:
+    def __init__(self, *, receiver: Receiver, make: type[Any] | None, assignment: int, **common: Any) -> None:
         """With `make` of None, the receiver wants the plain values."""
         super().__init__(**common)
         self._receiver = receiver
         self._make = make
+        self._assignment = assignment
 
     def _pass_tuples(self, some: RootedTuples, origin_ns: int, now_ns: int, refused: list[Refusal]) -> None:  # noqa: ARG002
         self.sent_tuples += len(some.tuples)
@@ -234,6 +238,7 @@ class LocalLane(Lane):
             Arrival(
                 edge=self.edge,
                 source=self.source,
+                assignment=self._assignment,
                 frame=frame,
                 runs=some.runs,
                 tuples=made,
@@ -257,6 +262,7 @@ class LocalLane(Lane):
             Arrival(
                 edge=self.edge,
                 source=self.source,
+                assignment=self._assignment,
                 frame=frame,
                 runs=runs,
                 batch=batch,
@@ -266,7 +272,8 @@ class LocalLane(Lane):
         )
 
     def put_marker(self, marker: Marker) -> None:  # noqa: D102
-        self._receiver.accept(Arrival(edge=self.edge, source=self.source, marker=marker))
+        arrival = Arrival(edge=self.edge, source=self.source, assignment=self._assignment, marker=marker)
+        self._receiver.accept(arrival)
 
 
 class RemoteLane(Lane):

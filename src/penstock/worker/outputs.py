@@ -55,10 +55,14 @@ class Subscriber:
 class _Stream:
     """One of a task's streams."""
 
-    def __init__(self, fields: Sequence[str], subscribers: Sequence[Subscriber]) -> None:
+    def __init__(self, fields: Sequence[str], subscribers: list[Subscriber]) -> None:
         self.fields = list(fields)
         self.subscribers = subscribers
         self.routing = fan_out([subscriber.routing for subscriber in subscribers])
+
+    def replace(self, old: Subscriber, new: Subscriber) -> None:
+        self.subscribers[self.subscribers.index(old)] = new
+        self.routing = fan_out([subscriber.routing for subscriber in self.subscribers])
 
     def put(self, values: Values, task: int | None) -> None:
         if task is None:
@@ -88,12 +92,27 @@ class Outputs:
     ) -> None:
         self._component = component
         self._streams = {name: _Stream(fields, subscribers.get(name, [])) for name, fields in streams.items()}
+        self.emitted = 0
+        self._take_up()
+
+    def _take_up(self) -> None:
         default = self._streams.get(DEFAULT_STREAM)
         self.put, self._put_all = default.routing if default is not None else one_by_one(self._refuse_default)
         """Puts one plain tuple on the default stream; whoever calls it counts it in `emitted`."""
-        self.lanes = [lane for several in subscribers.values() for one in several for lane in one.lanes]
+        self.lanes = [lane for one in self.subscribers for lane in one.lanes]
         self.channels = frozenset((lane.source, lane.target) for lane in self.lanes)
-        self.emitted = 0
+
+    @property
+    def subscribers(self) -> list[Subscriber]:
+        """All edges out of the task."""
+        return [one for stream in self._streams.values() for one in stream.subscribers]
+
+    def relay(self, old: Subscriber, lanes: Sequence[Lane]) -> None:
+        """From now on an edge leads over other lanes. What was put into the old ones has been flushed."""
+        for stream in self._streams.values():
+            if old in stream.subscribers:
+                stream.replace(old, Subscriber(old.grouping, lanes, stream.fields))
+        self._take_up()
 
     def emit(self, out: Any) -> None:
         """Emits what user code returned: a tuple, an Emit, a record batch, or an iterable of these."""

@@ -37,6 +37,9 @@ class OwnTrees:
         self._given[root] = given
         return root
 
+    def __len__(self) -> int:
+        return len(self._given)
+
     def give_up(self, root: int, component: str, reason: str) -> None:
         """A tree has failed, and so have those that it comes of."""
         self._ledger.give_up(root)

@@ -34,6 +34,11 @@ class TrackedSinkRunner(TrackedRecordRunner):
         self._open: deque[tuple[int, Runs, int]] = deque()
         self._markers: deque[tuple[int, int]] = deque()
 
+    @property
+    def unsettled(self) -> int:
+        """How many arrivals do not last yet."""
+        return len(self._open)
+
     def _run_one_of_many(self, arrival: Arrival) -> None:
         # Its tree is there for it to fail, and says nothing of whether it lasts: for that its frame counts.
         super()._run_one_of_many(msgspec.structs.replace(arrival, frame=UNTRACKED))

@@ -30,7 +30,7 @@ class SpoutTask(RunningTask):
 
     def run(self, exhausted: set[Channel], most_tuples: int) -> int:
         """Asks for tuples until there are none just now, `most_tuples` came or a target runs out of credit."""
-        if self.ended or self.blocked_by(exhausted):
+        if self.ended or self.waiting or self.blocked_by(exhausted):
             return 0
         started_ns = self.clock.now_ns()
         before = self.outputs.emitted
@@ -55,6 +55,8 @@ class SpoutTask(RunningTask):
         return self.draining
 
     def _ask(self, most_tuples: int) -> None:
+        if self.leaving:  # where it goes on is told to who comes after it
+            return
         outputs, next_output = self.outputs, self.logic.next
         most = outputs.emitted + most_tuples
         try:
@@ -86,7 +88,7 @@ class SpoutTask(RunningTask):
 
     def begin_epoch(self, epoch: int) -> None:
         """Sends a marker behind everything that was emitted so far."""
-        if not self.ended:
+        if not self.ended and not self.waiting:
             self.passed_epoch = epoch
             self.outputs.put_marker(Marker(epoch, ends=False, newest_roots=self._newest_roots()))
 

@@ -12,7 +12,7 @@ from penstock.topology.bolts import BaseBolt, KeyedBolt, StatefulBolt
 from penstock.topology.collecting import CollectingBolt
 from penstock.transport.values import decode_rows, decode_value, encode_rows, encode_value
 
-__all__ = ["KeyedState", "Piece", "StateSaver", "saver_for"]
+__all__ = ["KeyedState", "Piece", "StateSaver", "WholeState", "note_keys", "saver_for"]
 
 
 class Piece(NamedTuple):
@@ -103,11 +103,8 @@ class KeyedState:
         self._ticks = type(logic).tick is not BaseBolt.tick
 
     def touch(self, keys: Sequence[Any]) -> None:
-        """These keys may have changed. One that cannot be hashed can have no state."""
-        try:
-            self._touched.update(keys)
-        except TypeError:
-            self._touched.update(key for key in keys if _is_hashable(key))
+        """These keys may have changed."""
+        note_keys(self._touched, keys)
 
     def piece(self) -> Piece | None:
         """See StateSaver."""
@@ -171,6 +168,14 @@ class CollectedRows:
         for parts in old[index::count]:
             for part in parts:
                 self._logic.take_back([tuple(row) for row in decode_rows(part)])
+
+
+def note_keys(touched: set[Any], keys: Sequence[Any]) -> None:
+    """Adds keys. One that cannot be hashed can have no state."""
+    try:
+        touched.update(keys)
+    except TypeError:
+        touched.update(key for key in keys if _is_hashable(key))
 
 
 def _is_hashable(key: Any) -> bool:

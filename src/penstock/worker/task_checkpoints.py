@@ -109,6 +109,23 @@ class TaskCheckpoint:
             elif isinstance(self._logic, CollectingBolt) and epoch in self._rows_at:
                 self._logic.commit_rows(self._rows_at.pop(epoch))
 
+    def hand_over_tokens(self, committed: int) -> bytes | None:
+        """It moves: what it has prepared, up to now, is committed elsewhere, with the next epoch after this one."""
+        if not isinstance(self._logic, TransactionalSink):
+            return None
+        with self._blaming("handed over"):
+            if not self._prepared_end:
+                self._tokens.add(epoch=committed + 1, token=self._logic.prepare())
+            return self._tokens.encoded()
+
+    def take_over(self, tokens: bytes | None, committed: int) -> None:
+        """Goes on with what was handed over. In the checkpoint nothing of it builds upon what was saved before."""
+        self.saved_epoch = committed
+        self._prepared_end = self._running.ended
+        for token in decode_tokens(tokens):
+            self._tokens.add(epoch=committed + 1, token=token)
+        self._saver.start_anew()
+
     def restore(self, restore: TaskRestore, read: Callable[[PartRef], bytes], epoch: int) -> None:
         """Takes up what was saved; after `open`."""
         self.saved_epoch = epoch

@@ -46,12 +46,21 @@ class RunningTask:
         self.failed = 0
         self.busy_ns = 0
         self.ended = False
+        self.waiting = False
+        """Whether it is still to be handed over to this worker: until then it only takes in."""
+        self.leaving = False
+        """Whether it is about to be handed over to another worker."""
         # When the oldest tuple entered the topology that has gone into what is not flushed yet.
         self.oldest_origin_ns = 0
 
     @property
     def queued_tuples(self) -> int:
         """How many tuples wait for it."""
+        return 0
+
+    @property
+    def unsettled(self) -> int:
+        """How much of what it has emitted, or was given, is still to be heard of."""
         return 0
 
     def blocked_by(self, exhausted: set[Channel]) -> bool:

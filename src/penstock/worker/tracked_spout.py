@@ -68,6 +68,11 @@ class TrackedSpoutTask(SpoutTask):
         """See SpoutTask."""
         return len(self._pending)
 
+    @property
+    def unsettled(self) -> int:
+        """See RunningTask."""
+        return len(self._pending)
+
     def _emit_some(self, most_tuples: int) -> None:
         self._emit_again(most_tuples)
         room = self._pending.room

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any
 
 from penstock.flow.credit import CreditTaker
 from penstock.flow.ledger import AckBook
 from penstock.flow.measured_costs import MeasuredCosts
-from penstock.plan.assignment import Assignment
 from penstock.plan.edges import Edge, edges_of
 from penstock.plan.shape import shape_of
-from penstock.plan.tasks import Task, tasks_of
+from penstock.plan.tasks import Task
 from penstock.topology.arrow_sink import ArrowSink
 from penstock.topology.groupings import Broadcast, Combine
 from penstock.topology.spec import ComponentSpec
 from penstock.topology.topology import Topology
+from penstock.worker.arrival import Marker
+from penstock.worker.assigned_tasks import AssignedTasks
 from penstock.worker.bolt_task import BoltTask
 from penstock.worker.carriers import Carrier, FrameWay
 from penstock.worker.cast_lane import CastLane
@@ -32,7 +33,9 @@ from penstock.worker.failures import Failures
 from penstock.worker.frame_opener import FrameOpener
 from penstock.worker.lanes import Lane, LocalLane, RemoteLane
 from penstock.worker.outputs import Outputs, Subscriber
+from penstock.worker.places import Places
 from penstock.worker.settings import WorkerSettings
+from penstock.worker.tasks import RunningTask
 from penstock.worker.tracking import Tracking
 from penstock.worker.uplinks import EdgeToOne, Uplink, Uplinks
 
@@ -45,7 +48,7 @@ class Wiring:
     Args:
         worker: its number.
         topology: what runs.
-        assignment: where each task is.
+        assigned: the tasks, and where each is.
         ways: how to reach the other workers.
         colleagues: who they are, as far as is known.
         settings: how the workers are sized.
@@ -60,7 +63,7 @@ class Wiring:
         *,
         worker: int,
         topology: Topology,
-        assignment: Assignment,
+        assigned: AssignedTasks,
         ways: Mapping[int, FrameWay | None],
         colleagues: Iterable[Colleague],
         settings: WorkerSettings,
@@ -71,33 +74,31 @@ class Wiring:
     ) -> None:
         self._worker = worker
         self._topology = topology
-        self._assignment = assignment
+        self.assigned = assigned
+        """The tasks under the assignment that holds."""
+        self.places = Places(assigned.worker_of, assignment=assigned.number)
         self._settings = settings
         self._random_number = random_number
         self.facts = EdgeFacts(topology)
-        shape = shape_of(topology)
-        self.tasks = tasks_of(shape)
-        self.edges = edges_of(shape)
-        self.tasks_of: dict[str, list[Task]] = defaultdict(list)
-        for task in self.tasks:
-            self.tasks_of[task.component].append(task)
+        self.edges = edges_of(shape_of(topology))
         self.credit = CreditTaker(window_bytes=settings.credit_window_bytes)
         self.carriers = {peer: Carrier(way, self.credit) for peer, way in ways.items()}
         self.bolts: dict[int, BoltTask] = {}
         """Those of this worker, put here as they are built: a lane to one of them needs it."""
-        self._company = Company(worker, colleagues)
+        self.company = Company(worker, colleagues)
         self._costs = MeasuredCosts()
         self._steady_ns = steady_ns_of(clock)
-        self._senders: list[CastSender] = []
+        self.senders: list[CastSender] = []
+        """Those that were made since they were last taken."""
         self.uplinks = Uplinks(
-            company=self._company,
-            worker_of=assignment.worker_of,
+            company=self.company,
+            worker_of=self.places.now,
             carriers=self.carriers,
             credit=self.credit,
             book=book,
             failures=failures,
             now_ns=clock.now_ns,
-            assignment=assignment.number,
+            assignment=assigned.number,
             reroutes=settings.delivery != "exactly_once",
         )
 
@@ -107,57 +108,105 @@ class Wiring:
         return FrameOpener(
             decoders={edge.id: facts.decoder(edge) for edge in self.edges},
             combined={edge.id: facts.combined_decoder(edge) for edge in self.edges if facts.combine(edge) is not None},
-            worker_of=self._assignment.worker_of,
+            places=self.places,
             tracked=tracked,
         )
 
     def casts(self, opener: FrameOpener) -> Casts:
         """What comes by broadcast, and goes; when all tasks are built."""
-        bolts = {
-            edge.id: [self.bolts[task.id] for task in self.tasks_of[edge.target] if task.id in self.bolts]
-            for edge in self.edges
-            if self._cast_algorithm(edge) is not None
-        }
         receiver = CastReceiver(
-            company=self._company,
-            bolts=bolts,
-            worker_of=self._assignment.worker_of,
+            company=self.company,
+            bolts_of=self._bolts_of,
+            places=self.places,
             carriers=self.carriers,
             opener=opener,
             window_bytes=self._settings.credit_window_bytes,
-            assignment=self._assignment.number,
+            assignment=self.assigned.number,
         )
-        return Casts(company=self._company, senders=self._senders, receiver=receiver)
+        return Casts(company=self.company, senders=self.take_senders(), receiver=receiver)
 
-    def outputs(self, task: Task, tracking: Tracking | None) -> Outputs:
-        """Where what a task emits goes."""
+    def take_senders(self) -> list[CastSender]:
+        """What broadcasts, of the tasks that were wired since the last time."""
+        senders, self.senders = self.senders, []
+        return senders
+
+    def _bolts_of(self, edge: int, assignment: int) -> list[BoltTask]:
+        """The tasks here that take what is broadcast on an edge, under an assignment."""
+        about = self.edges[edge] if edge < len(self.edges) else None
+        if about is None or self._cast_algorithm(about) is None:
+            return []
+        bolts = sorted((bolt for bolt in self.bolts.values() if bolt.component == about.target), key=lambda b: b.task)
+        return [bolt for bolt in bolts if bolt.since <= assignment < bolt.until]
+
+    def outputs(self, task: Task, tracking: Tracking | None, assigned: AssignedTasks) -> Outputs:
+        """Where what a task emits goes, under an assignment."""
         spec = self._spec(task.component)
         subscribers: dict[str, list[Subscriber]] = defaultdict(list)
         for edge in self.edges:
             if edge.source != task.component:
                 continue
-            algorithm = self._cast_algorithm(edge)
-            if algorithm is None:
-                lanes = [self._lane(edge, task, target, tracking) for target in self.tasks_of[edge.target]]
-            else:
-                lanes = self._lanes_of_cast(edge, task, algorithm, tracking)
+            lanes = self._lanes(edge, task, tracking, assigned)
             subscribers[edge.stream].append(Subscriber(self.facts.grouping(edge), lanes, self.facts.fields(edge)))
         return Outputs(task.component, spec.streams, dict(subscribers))
+
+    def _lanes(
+        self, edge: Edge, source: Task, tracking: Tracking | None, assigned: AssignedTasks, keep: Sequence[Lane] = ()
+    ) -> list[Lane]:
+        """From one task to all tasks of the target; those to be kept are not made anew."""
+        algorithm = self._cast_algorithm(edge)
+        if algorithm is not None:
+            return self._lanes_of_cast(edge, source, algorithm, tracking, assigned, keep)
+        kept = {lane.target: lane for lane in keep}
+        targets = assigned.of[edge.target]
+        return [kept.get(target.id) or self._lane(edge, source, target, tracking, assigned) for target in targets]
+
+    def relay(self, running: RunningTask, moved: Set[int], assigned: AssignedTasks) -> list[Lane]:
+        """Lays the lanes of a task anew that lead to others that move. Returns the old ones, flushed and closed."""
+        source = assigned.by_id[running.task]
+        closed: list[Lane] = []
+        for subscriber in running.outputs.subscribers:
+            edge = self.edges[subscriber.lanes[0].edge]
+            if not any(task.id in moved for task in (*self.assigned.of[edge.target], *assigned.of[edge.target])):
+                continue
+            # A cast is laid anew as a whole: whoever it reaches hears of it.
+            old = [
+                lane for lane in subscriber.lanes if isinstance(lane, CastLane) or not moved.isdisjoint(lane.targets)
+            ]
+            kept = [lane for lane in subscriber.lanes if lane not in old]
+            for lane in old:
+                lane.put_marker(Marker(0, ends=False, switch=assigned.number))
+                lane.retire()
+                for target in lane.targets:
+                    self.credit.laid((source.id, target), assigned.number)
+            running.outputs.relay(subscriber, self._lanes(edge, source, running.tracking, assigned, kept))
+            closed += old
+        if closed and running.tracking is not None:
+            running.tracking.lanes[:] = running.outputs.lanes
+        return closed
 
     def _cast_algorithm(self, edge: Edge) -> str | None:
         """How tuples on this edge get to all tasks; None if each is sent to by itself, or not all get all."""
         grouping = self.facts.grouping(edge)
         return grouping.algorithm if isinstance(grouping, Broadcast) and grouping.algorithm != "serial" else None
 
-    def _lanes_of_cast(self, edge: Edge, source: Task, algorithm: str, tracking: Tracking | None) -> list[Lane]:
+    def _lanes_of_cast(
+        self,
+        edge: Edge,
+        source: Task,
+        algorithm: str,
+        tracking: Tracking | None,
+        assigned: AssignedTasks,
+        keep: Sequence[Lane],
+    ) -> list[Lane]:
         """A lane to each task here, and one to all others."""
-        worker_of = self._assignment.worker_of
+        worker_of, targets = assigned.worker_of, assigned.of[edge.target]
+        kept = {lane.target: lane for lane in keep}
         lanes = [
-            self._lane(edge, source, target, tracking)
-            for target in self.tasks_of[edge.target]
+            kept.get(target.id) or self._lane(edge, source, target, tracking, assigned)
+            for target in targets
             if worker_of[target.id] == self._worker
         ]
-        elsewhere = [target.id for target in self.tasks_of[edge.target] if worker_of[target.id] != self._worker]
+        elsewhere = [target.id for target in targets if worker_of[target.id] != self._worker]
         if elsewhere:
             is_auto = algorithm == "auto"
             sender = CastSender(
@@ -167,19 +216,19 @@ class Wiring:
                 members={worker_of[target] for target in elsewhere},
                 algorithm=None if is_auto else algorithm,
                 meter=CastMeter(self._costs, self._steady_ns) if is_auto else None,
-                company=self._company,
+                company=self.company,
                 carriers=self.carriers,
                 credit=self.credit,
                 window_bytes=self._settings.credit_window_bytes,
-                assignment=self._assignment.number,
+                assignment=assigned.number,
                 now_ns=self._steady_ns,
             )
-            self._senders.append(sender)
+            self.senders.append(sender)
             common = {"edge": edge.id, "source": source.id, "fields": self.facts.fields(edge), "tracking": tracking}
-            lanes.append(CastLane(sender=sender, targets=elsewhere, assignment=self._assignment.number, **common))
+            lanes.append(CastLane(sender=sender, targets=elsewhere, assignment=assigned.number, **common))
         return lanes
 
-    def _lane(self, edge: Edge, source: Task, target: Task, tracking: Tracking | None) -> Lane:
+    def _lane(self, edge: Edge, source: Task, target: Task, tracking: Tracking | None, assigned: AssignedTasks) -> Lane:
         common: dict[str, Any] = {
             "edge": edge.id,
             "source": source.id,
@@ -190,11 +239,12 @@ class Wiring:
         combine = self.facts.combine(edge)
         if combine is not None and target.index == 0:
             return CombiningLane(uplink=self._uplink(edge, target, combine), **common)
-        place = self._assignment.worker_of[target.id]
+        common["assignment"] = assigned.number
+        place = assigned.worker_of[target.id]
         if place == self._worker:
             make = None if isinstance(self._spec(edge.target).logic, ArrowSink) else self.facts.tuple_class(edge)
             return LocalLane(receiver=self.bolts[target.id], make=make, **common)
-        return RemoteLane(sender=self.carriers[place], assignment=self._assignment.number, **common)
+        return RemoteLane(sender=self.carriers[place], **common)
 
     def _uplink(self, edge: Edge, target: Task, combine: Combine) -> Uplink:
         to_one = EdgeToOne(
@@ -203,7 +253,7 @@ class Wiring:
             component=edge.target,
             make=self.facts.tuple_class(edge),
             combine=combine,
-            sources=frozenset(source.id for source in self.tasks_of[edge.source]),
+            sources=frozenset(source.id for source in self.assigned.of[edge.source]),
             receiver=self.bolts.get(target.id),
             wants_plain=isinstance(self._spec(edge.target).logic, ArrowSink),
         )

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterable, Sequence, Set
-from typing import Annotated, Protocol
-
-import msgspec
+from typing import Protocol
 
 from penstock._native import Record
 from penstock.flow.credit import Channel, CreditTaker, target_of_edge
 from penstock.transport.frames import FrameKind
 from penstock.transport.ring import Route
-from penstock.transport.values import UNREADABLE
 from penstock.worker.acks import Acks
-from penstock.worker.arrival import LOCAL, Arrival, Marker
+from penstock.worker.arrival import Arrival, Marker
 from penstock.worker.bolt_task import BoltTask
 from penstock.worker.care import Care, Notes
 from penstock.worker.carriers import Carrier, FrameWay
@@ -23,21 +19,21 @@ from penstock.worker.checkpoints import Checkpoints, NotSaved, Saved
 from penstock.worker.clock import Clock, steady_ns_of
 from penstock.worker.company import Colleague
 from penstock.worker.credit_returns import CreditReturns
-from penstock.worker.early_frames import EarlyFrame
 from penstock.worker.frame_opener import FrameOpener
-from penstock.worker.rhythm import Rhythm
+from penstock.worker.intake import Intake
+from penstock.worker.moving import Moving
+from penstock.worker.past_counts import PastCounts
+from penstock.worker.places import Places
+from penstock.worker.resume import SpoutProgress
+from penstock.worker.roster import Roster
 from penstock.worker.settings import WorkerSettings
 from penstock.worker.spout_task import SpoutTask
-from penstock.worker.tasks import RunningTask
+from penstock.worker.ticks import Ticks
 from penstock.worker.uplinks import Uplinks
 
 __all__ = ["Inbox", "Worker"]
 
 READ_AT_MOST = 256
-
-MOST_EARLY_BYTES = 256 << 20
-"""More than credit lets honest peers send before we know of the assignment that they send under."""
-_NotNegative = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class Inbox(Protocol):
@@ -54,9 +50,11 @@ class Worker:
         self,
         *,
         worker: int,
-        spouts: Sequence[SpoutTask],
-        bolts: Sequence[BoltTask],
-        worker_of: dict[int, int],
+        roster: Roster,
+        ticks: Ticks,
+        past: PastCounts,
+        moving: Moving,
+        places: Places,
         inbox: Inbox,
         carriers: dict[int, Carrier],
         credit: CreditTaker,
@@ -64,52 +62,59 @@ class Worker:
         uplinks: Uplinks,
         settings: WorkerSettings,
         clock: Clock,
-        assignment: int,
         casts: Casts,
         acks: Acks | None = None,
         checkpoints: Checkpoints | None = None,
     ) -> None:
         self.worker = worker
-        self.spouts = spouts
-        self.bolts = bolts  # in topological order, so that a tuple passes all of them in one turn
-        self._tasks: list[RunningTask] = [*spouts, *bolts]
-        self._own_tasks = frozenset(running.task for running in self._tasks)
-        self._bolt_by_task = {bolt.task: bolt for bolt in bolts}
-        self._worker_of = worker_of
+        self.roster = roster
+        self._ticks = ticks
+        self.past = past
+        """What tasks have done that are here no more."""
+        self.moving = moving
+        self._places = places
         self._inbox = inbox
         self._carriers = carriers
         self._credit = credit
-        self._returns = CreditReturns(
-            worker=worker, carriers=carriers, window_bytes=settings.credit_window_bytes, assignment=assignment
-        )
-        self._opener = opener
+        self._returns = CreditReturns(worker=worker, carriers=carriers, window_bytes=settings.credit_window_bytes)
         self.uplinks = uplinks
         self._settings = settings
         self._steady_ns = steady_ns_of(clock)
-        self._assignment = assignment
         self._casts = casts
         self._acks = acks  # None where trees are not tracked
         self._checkpoints = checkpoints  # None where nothing is saved
-        self._early: list[EarlyFrame] = []
-        self._early_bytes = 0
         self._full_locally: set[Channel] = set()
-        self._decode_credit = msgspec.msgpack.Decoder(list[tuple[Channel, _NotNegative]]).decode
-        self.misrouted = 0
-        self.outdated = 0
-        """Frames of tuples that were sent before everything was set back."""
-        self.unreadable = 0
-        """Frames that were none."""
+        self.intake = Intake(
+            roster=roster,
+            places=places,
+            opener=opener,
+            credit=credit,
+            uplinks=uplinks,
+            casts=casts,
+            acks=acks,
+            moving=moving,
+            # Where everything may be set back, what was sent before that is of a time that is over.
+            oldest_assignment=places.assignment if checkpoints is not None else 0,
+            tell_ends=self._tell_ends,
+            processed=self.arrival_processed,
+        )
         self.begun = False
         self._careful_epochs = 0
-        self._ticks: list[tuple[int, int, Rhythm, BoltTask]] = []
+
+    @property
+    def spouts(self) -> Sequence[SpoutTask]:
+        """Its spouts."""
+        return self.roster.spouts
+
+    @property
+    def bolts(self) -> Sequence[BoltTask]:
+        """Its bolts, in topological order."""
+        return self.roster.bolts
 
     def begin(self) -> None:
         """Lets the spouts go, and the ticks."""
         self.begun = True
-        now_ns = self._steady_ns()
-        rhythms = [(rhythm, bolt) for bolt in self.bolts for rhythm in bolt.rhythms]
-        self._ticks = [(now_ns + rhythm.every_ns, n, rhythm, bolt) for n, (rhythm, bolt) in enumerate(rhythms)]
-        heapq.heapify(self._ticks)
+        self._ticks.add(self.bolts)
 
     def begin_epoch(self, epoch: int, committed: int = 0, *, last: bool = False) -> None:
         """Lets spouts send markers, and end behind the `last`. `committed` is the newest epoch in the checkpoint."""
@@ -142,7 +147,7 @@ class Worker:
 
     def rows_kept(self, task: int, arrivals: int) -> None:
         """The driver has the rows that a sink has collected of so many arrivals."""
-        bolt = self._bolt_by_task.get(task)
+        bolt = self.roster.bolt_by_task.get(task)
         if bolt is not None and bolt.collecting is not None:
             bolt.collecting.made_good(arrivals)
 
@@ -157,24 +162,23 @@ class Worker:
 
     def do_work(self) -> int:
         """One turn; returns how much there was to do, 0 for nothing."""
-        work = self._take(self._inbox.read_many(READ_AT_MOST, 0))
+        work = self.intake.take(self._inbox.read_many(READ_AT_MOST, 0))
         exhausted = self._exhausted
         if self.uplinks.blocked:
             exhausted = exhausted | self.uplinks.blocked
         settings = self._settings
-        if self._ticks and self._ticks[0][0] <= self._steady_ns():
-            self._note_due_ticks()
+        self._ticks.note_due()
         if self.begun:
-            for spout in self.spouts:
+            for spout in self.roster.spouts:
                 if not spout.ended:
                     work += spout.run(exhausted, settings.spout_turn_tuples)
-        for bolt in self.bolts:
+        for bolt in self.roster.bolts:
             if bolt.has_work:
                 work += bolt.run(exhausted, settings.turn_tuples)
         self._note_full_queues()
         work += self.uplinks.flush(self._exhausted)
         for debt in self.uplinks.debts():
-            self._returns.processed(*debt)
+            self._returns.processed(*debt, self.uplinks.assignment)
         for carrier in self._carriers.values():
             if carrier.waiting_frames:
                 work += carrier.pump()
@@ -182,10 +186,10 @@ class Worker:
         self._casts.tell()
         if self._acks is not None:
             self._acks.tell()
-            self._acks.note_passed(self._tasks)
+            self._acks.note_passed(self.roster.all)
         if self._checkpoints is not None:
             self._checkpoints.save_ended()
-        return work
+        return work + self.moving.work()
 
     @property
     def _exhausted(self) -> set[Channel]:
@@ -197,21 +201,21 @@ class Worker:
             most_s = min(most_s, self._settings.idle_spout_wait_us / 1e6)
         if any(carrier.waiting_frames for carrier in self._carriers.values()):
             most_s = min(most_s, 0.0005)
-        if self._ticks:
-            most_s = max(0.0, min(most_s, (self._ticks[0][0] - self._steady_ns()) / 1e9))
-        self._take(self._inbox.read_many(READ_AT_MOST, most_s))
+        if (next_ns := self._ticks.next_ns) is not None:
+            most_s = max(0.0, min(most_s, (next_ns - self._steady_ns()) / 1e9))
+        self.intake.take(self._inbox.read_many(READ_AT_MOST, most_s))
 
     @property
     def next_tick_ns(self) -> int | None:
         """When the next tick is due, by the steady time of its clock; None if there is none."""
-        return self._ticks[0][0] if self._ticks else None
+        return self._ticks.next_ns
 
     @property
     def ended(self) -> bool:
         """Whether all tasks have ended and everything that they emitted is on its way."""
         return (
-            all(spout.ended for spout in self.spouts)
-            and all(bolt.ended for bolt in self.bolts)
+            all(running.ended for running in self.roster.all)
+            and self.moving.is_settled
             and not self.uplinks.pending
             and not any(carrier.waiting_frames for carrier in self._carriers.values())
         )
@@ -219,6 +223,7 @@ class Worker:
     def lose(self, peer: int, generation: int) -> None:
         """A peer is dead: whatever others got by way of it has to take another way."""
         self._casts.lose(peer, generation)
+        self.moving.lose(peer)
         self.uplinks.reroute()
 
     def heard_of(self, peer: int, generation: int, *, silent: bool) -> None:
@@ -233,37 +238,45 @@ class Worker:
             way.close()
             return
         carrier.replace(way)
-        restarted = self._on(peer)
+        restarted = self._places.on(peer)
         if self._acks is not None:
             self._acks.restarted(peer)
         self._credit.forget(restarted)
         channels = [(source, bolt.task) for bolt in self.bolts for source in bolt.sources & restarted]
-        self._returns.meet(peer, [*channels, *self.uplinks.channels_from(peer)])
+        self._returns.meet(peer, [*channels, *self.uplinks.channels_from(peer)], self._places.assignment)
         self._casts.meet(colleague)
+        self.moving.meet(peer)
         self.uplinks.meet(peer)
         for bolt in self.bolts:
             bolt.reopen(restarted)
         self._tell_ends(restarted)
         # Its own ends may have come before we met it, and do not count any more.
-        route = Route(target=peer, source=self.worker, assignment=self._assignment, flags=FrameKind.MET)
-        carrier.send(route, b"", 0)
+        self._ask_for_ends(peer)
+
+    def _ask_for_ends(self, peer: int) -> None:
+        route = Route(target=peer, source=self.worker, assignment=self._places.assignment, flags=FrameKind.MET)
+        self._carriers[peer].send(route, b"", 0)
+
+    def take_over(self, task: int, progress: SpoutProgress | None) -> None:
+        """A task that was to move here begins anew, because its old place is dead: who has ended tells it so again."""
+        if self.moving.take_over(task, progress):
+            self._tell_ends({task})
+            for peer in self._carriers:
+                self._ask_for_ends(peer)
 
     def _tell_ends(self, tasks: Set[int]) -> None:
         """Says again which tasks have ended, to whoever is on the way to these or runs them."""
-        for running in self._tasks:
+        for running in self.roster.all:
             if running.ended:
                 for lane in running.outputs.lanes:
                     if not tasks.isdisjoint(lane.targets):
                         lane.put_marker(Marker(0, ends=True))
 
-    def _on(self, worker: int) -> set[int]:
-        """The tasks of a worker."""
-        return {task for task, place in self._worker_of.items() if place == worker}
-
     def close(self) -> None:
         """Closes every task and every way out."""
-        for running in (*self.spouts, *self.bolts):
+        for running in self.roster.all:
             running.close()
+        self.moving.close()
         for carrier in self._carriers.values():
             carrier.close()
         if self._checkpoints is not None:
@@ -275,88 +288,10 @@ class Worker:
             carrier.look_after_peer()
         return [peer for peer, carrier in self._carriers.items() if carrier.gone]
 
-    def take_early(self, frames: Iterable[EarlyFrame]) -> None:
-        """Frames that came for this assignment before it was here."""
-        self._take(frames)
-
-    @property
-    def early_frames(self) -> list[EarlyFrame]:
-        """Frames that are routed by an assignment that is not here yet."""
-        return self._early
-
     @property
     def lost_tuples(self) -> int:
         """Tuples that could not be delivered because their target's worker was gone."""
-        return self.misrouted + sum(carrier.lost_tuples for carrier in self._carriers.values())
-
-    def _take(self, records: Iterable[Record | EarlyFrame]) -> int:
-        taken = 0
-        for record in records:
-            taken += 1
-            if record.assignment != self._assignment:
-                self._put_aside(record)
-                continue
-            kind = record.flags
-            try:
-                if kind == FrameKind.CREDIT:
-                    for channel, size_bytes in self._decode_credit(record.payload):
-                        self._credit.returned(channel, size_bytes)
-                    continue
-                if kind == FrameKind.MET:
-                    self._tell_ends(self._on(record.source))
-                    continue
-                if FrameKind.CAST <= kind <= FrameKind.GOT:
-                    self.misrouted += self._casts.take(record, kind)
-                    continue
-                if FrameKind.NEWS <= kind <= FrameKind.PASSED:
-                    self._take_acks(record, kind)
-                    continue
-                arrival = self._opener.open(record, kind, record.payload)
-            except UNREADABLE as error:
-                self._refuse(record, error)
-                continue
-            bolt = self._bolt_by_task.get(record.target)
-            if bolt is not None and bolt.takes(arrival):
-                bolt.accept(arrival)
-            elif not self.uplinks.absorb(arrival):
-                self.misrouted += len(arrival)
-        return taken
-
-    def _put_aside(self, record: Record | EarlyFrame) -> None:
-        """Of a later assignment: kept, for its sender knew of it first. Of an earlier one: of a time that is over."""
-        if record.assignment > self._assignment:
-            self._early_bytes += len(record.payload)
-            if self._early_bytes > MOST_EARLY_BYTES:
-                self.misrouted += 1
-            else:
-                self._early.append(EarlyFrame.of(record))
-        elif record.flags in (FrameKind.TUPLES, FrameKind.BATCH, FrameKind.COMBINED):
-            self.outdated += 1
-
-    def _take_acks(self, record: Record | EarlyFrame, kind: int) -> None:
-        if self._acks is None:
-            message = f"there is no kind of frame {kind}"
-            raise ValueError(message)
-        if kind == FrameKind.NEWS:
-            self._acks.heard(record.target, record.payload)
-        else:
-            self._acks.heard_passed(record.source, record.payload)
-
-    def _refuse(self, record: Record | EarlyFrame, error: Exception) -> None:
-        """A peer sent what is no frame. It is told of as a failure of the task it was for, and its sender goes on."""
-        self.unreadable += 1
-        culprit = f"frame of kind {record.flags} from task {record.source} on edge {record.stream}"
-        if FrameKind.CAST <= record.flags <= FrameKind.GOT:
-            bolt = self._casts.culprit_bolt(record.stream)
-            if bolt is not None:
-                bolt.fail(error, culprit)
-            return
-        bolt = self._bolt_by_task.get(record.target)
-        if bolt is not None and record.flags != FrameKind.CREDIT:
-            bolt.fail(error, culprit)
-            sender = self._worker_of.get(record.source, LOCAL)
-            refused = Arrival(edge=record.stream, source=record.source, sender=sender, size_bytes=len(record.payload))
-            self.arrival_processed(record.target, refused)
+        return self.intake.misrouted + sum(carrier.lost_tuples for carrier in self._carriers.values())
 
     def arrival_processed(self, task: int, arrival: Arrival) -> None:
         """A task is done with an arrival: its sender may send that much more."""
@@ -364,7 +299,7 @@ class Worker:
             self._casts.processed(task, arrival)
             return
         target = target_of_edge(arrival.edge) if arrival.combined else task
-        self._returns.processed(arrival.sender, (arrival.source, target), arrival.size_bytes)
+        self._returns.processed(arrival.sender, (arrival.source, target), arrival.size_bytes, arrival.assignment)
 
     def _note_full_queues(self) -> None:
         limit = self._settings.local_queue_tuples
@@ -372,16 +307,7 @@ class Worker:
             (source, bolt.task)
             for bolt in self.bolts
             if bolt.queued_tuples >= limit
-            for source in bolt.full_sources(bolt.sources & self._own_tasks, limit)
+            for source in bolt.full_sources(bolt.sources & self.roster.by_task.keys(), limit)
         }
         if full or self._full_locally:
             self._full_locally = full
-
-    def _note_due_ticks(self) -> None:
-        """A tick waits for its bolt's turn, like everything else that may emit. What was missed is not made up for."""
-        now_ns = self._steady_ns()
-        while self._ticks and self._ticks[0][0] <= now_ns:
-            due_ns, number, rhythm, bolt = heapq.heappop(self._ticks)
-            if not bolt.ended:
-                rhythm.is_due = True
-                heapq.heappush(self._ticks, (max(due_ns, now_ns) + rhythm.every_ns, number, rhythm, bolt))

@@ -1,0 +1,177 @@
+"""What a worker does with the frames that arrive: each goes to the part of it that it is for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Annotated
+
+import msgspec
+
+from penstock._native import Record
+from penstock.flow.credit import Channel, CreditTaker
+from penstock.transport.frames import FrameKind
+from penstock.transport.values import UNREADABLE
+from penstock.worker.acks import Acks
+from penstock.worker.arrival import LOCAL, Arrival
+from penstock.worker.casts import Casts
+from penstock.worker.early_frames import EarlyFrame
+from penstock.worker.frame_opener import FrameOpener
+from penstock.worker.moving import Moving
+from penstock.worker.places import Places
+from penstock.worker.roster import Roster
+from penstock.worker.uplinks import Uplinks
+
+__all__ = ["Intake"]
+
+MOST_EARLY_BYTES = 256 << 20
+"""More than credit lets honest peers send before we know of the assignment that they send under."""
+
+_OF_TREES = frozenset((FrameKind.NEWS, FrameKind.PASSED, FrameKind.SWITCHED, FrameKind.CLEARED))
+_NotNegative = Annotated[int, msgspec.Meta(ge=0)]
+_decode_credit = msgspec.msgpack.Decoder(list[tuple[Channel, _NotNegative]]).decode
+
+
+class Intake:
+    """Takes frames in.
+
+    Args:
+        roster: the tasks here.
+        places: where each task is.
+        opener: what makes arrivals of frames.
+        credit: what is under way to others.
+        uplinks: what passes through, to be put together.
+        casts: what is broadcast.
+        acks: what is told of trees; None where they are not tracked.
+        moving: what is told of tasks that move.
+        oldest_assignment: frames of an assignment before it are of a time that is over.
+        tell_ends: says again which tasks have ended, to these tasks.
+        processed: told of a frame that will not be worked on.
+    """
+
+    def __init__(
+        self,
+        *,
+        roster: Roster,
+        places: Places,
+        opener: FrameOpener,
+        credit: CreditTaker,
+        uplinks: Uplinks,
+        casts: Casts,
+        acks: Acks | None,
+        moving: Moving,
+        oldest_assignment: int,
+        tell_ends: Callable[[set[int]], None],
+        processed: Callable[[int, Arrival], None],
+    ) -> None:
+        self._roster = roster
+        self._places = places
+        self._opener = opener
+        self._credit = credit
+        self._uplinks = uplinks
+        self._casts = casts
+        self._acks = acks
+        self._moving = moving
+        self._oldest_assignment = oldest_assignment
+        self._tell_ends = tell_ends
+        self._processed = processed
+        self._early: list[EarlyFrame] = []
+        self._early_bytes = 0
+        self.misrouted = 0
+        self.outdated = 0
+        """Frames of tuples that were sent before everything was set back."""
+        self.unreadable = 0
+        """Frames that were none."""
+
+    def take(self, records: Iterable[Record | EarlyFrame]) -> int:
+        """Takes them in; returns how many there were."""
+        taken = 0
+        for record in records:
+            taken += 1
+            if not self._oldest_assignment <= record.assignment <= self._moving.newest:
+                self._put_aside(record)
+                continue
+            kind = record.flags
+            try:
+                if kind >= FrameKind.CREDIT and self._take_other(record, kind):
+                    continue
+                arrival = self._opener.open(record, kind, record.payload)
+            except UNREADABLE as error:
+                self._refuse(record, error)
+                continue
+            bolt = self._roster.bolt_by_task.get(record.target)
+            if bolt is not None and bolt.takes(arrival):
+                bolt.accept(arrival)
+            elif not self._uplinks.absorb(arrival):
+                self.misrouted += len(arrival)
+        return taken
+
+    def take_early_frames(self) -> list[EarlyFrame]:
+        """Gives away the frames that are routed by an assignment that was not here yet."""
+        early, self._early, self._early_bytes = self._early, [], 0
+        return early
+
+    def _take_other(self, record: Record | EarlyFrame, kind: int) -> bool:
+        """Takes what is not for a task to work on; False if it is. Raises one of `UNREADABLE`."""
+        if kind == FrameKind.CREDIT:
+            for channel, size_bytes in _decode_credit(record.payload):
+                self._credit.returned(channel, size_bytes, record.assignment)
+        elif kind in _OF_TREES:
+            self._take_of_trees(record, kind)
+        elif FrameKind.CAST <= kind <= FrameKind.GOT:
+            self.misrouted += self._casts.take(record, kind)
+        elif kind == FrameKind.MET:
+            self._tell_ends(self._places.on(record.source))
+        elif kind == FrameKind.HANDOVER:
+            self._moving.take(EarlyFrame.of(record))
+        elif kind == FrameKind.TAKEN:
+            self._moving.taken(record.target, record.source)
+        else:
+            return False
+        return True
+
+    def _take_of_trees(self, record: Record | EarlyFrame, kind: int) -> None:
+        acks = self._acks
+        if acks is None:
+            message = f"there is no kind of frame {kind}"
+            raise ValueError(message)
+        if kind == FrameKind.NEWS:
+            acks.heard(record.target, record.payload)
+        elif kind == FrameKind.PASSED:
+            acks.heard_passed(record.source, record.payload)
+        elif kind == FrameKind.SWITCHED:
+            acks.clearance.heard_switched(record.source, record.assignment)
+        else:
+            acks.clearance.heard_cleared(record.target)
+
+    def _put_aside(self, record: Record | EarlyFrame) -> None:
+        """Of a later assignment: kept, for its sender knew of it first. Of an earlier one: of a time that is over."""
+        if record.assignment > self._moving.newest:
+            self._early_bytes += len(record.payload)
+            if self._early_bytes > MOST_EARLY_BYTES:
+                self.misrouted += 1
+            else:
+                self._early.append(EarlyFrame.of(record))
+        elif record.flags in (FrameKind.TUPLES, FrameKind.BATCH, FrameKind.COMBINED):
+            self.outdated += 1
+
+    def _refuse(self, record: Record | EarlyFrame, error: Exception) -> None:
+        """A peer sent what is no frame. It is told of as a failure of the task it was for, and its sender goes on."""
+        self.unreadable += 1
+        culprit = f"frame of kind {record.flags} from task {record.source} on edge {record.stream}"
+        if FrameKind.CAST <= record.flags <= FrameKind.GOT:
+            bolt = self._casts.culprit_bolt(record.stream)
+            if bolt is not None:
+                bolt.fail(error, culprit)
+            return
+        bolt = self._roster.bolt_by_task.get(record.target)
+        if bolt is not None and record.flags != FrameKind.CREDIT:
+            bolt.fail(error, culprit)
+            place = self._places.at(record.source, record.assignment)
+            refused = Arrival(
+                edge=record.stream,
+                source=record.source,
+                assignment=record.assignment,
+                sender=LOCAL if place is None else place,
+                size_bytes=len(record.payload),
+            )
+            self._processed(record.target, refused)

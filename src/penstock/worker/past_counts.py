@@ -1,0 +1,51 @@
+"""What tasks have done that are here no more, and what went over lanes that are no more: it counts all the same."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+
+from penstock._native import Histogram
+from penstock.worker.bolt_task import BoltTask
+from penstock.worker.lanes import Lane
+from penstock.worker.tasks import RunningTask
+
+__all__ = ["PastCounts"]
+
+
+class PastCounts:
+    """Totals since the worker began."""
+
+    def __init__(self) -> None:
+        self.processed: Counter[int] = Counter()
+        self.emitted: Counter[int] = Counter()
+        self.failed: Counter[int] = Counter()
+        self.busy_ns: Counter[int] = Counter()
+        """By task."""
+        self.component_of: dict[int, str] = {}
+        self.tuples: Counter[tuple[int, int, int]] = Counter()
+        self.bytes: Counter[tuple[int, int, int]] = Counter()
+        """By edge, source and target."""
+        self.latency: defaultdict[str, Histogram] = defaultdict(Histogram)
+        self.hops: defaultdict[int, Histogram] = defaultdict(Histogram)
+        """What has not been reported yet."""
+
+    def left(self, running: RunningTask) -> None:
+        """A task is gone."""
+        task = running.task
+        self.component_of[task] = running.component
+        self.processed[task] += running.processed
+        self.emitted[task] += running.outputs.emitted
+        self.failed[task] += running.failed
+        self.busy_ns[task] += running.busy_ns
+        for lane in running.outputs.lanes:
+            self.relaid(lane)
+        if isinstance(running, BoltTask):
+            self.latency[running.component].merge(running.latency)
+            for edge, histogram in running.hops.items():
+                self.hops[edge].merge(histogram)
+
+    def relaid(self, lane: Lane) -> None:
+        """A lane is gone."""
+        for target in lane.targets:
+            self.tuples[lane.edge, lane.source, target] += lane.sent_tuples
+            self.bytes[lane.edge, lane.source, target] += lane.sent_bytes

@@ -1,0 +1,50 @@
+"""The tasks of one worker. They come and go, when tasks are moved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from penstock.worker.bolt_task import BoltTask
+from penstock.worker.spout_task import SpoutTask
+
+__all__ = ["Roster"]
+
+
+class Roster:
+    """Spouts and bolts. Bolts are in topological order, so that a tuple passes all of them in one turn.
+
+    Args:
+        tasks: the tasks.
+        rank: where each component is in the topological order.
+    """
+
+    def __init__(self, tasks: Iterable[SpoutTask | BoltTask], rank: Mapping[str, int]) -> None:
+        self._rank = rank
+        self.spouts: list[SpoutTask] = []
+        self.bolts: list[BoltTask] = []
+        self.all: list[SpoutTask | BoltTask] = []
+        self.by_task: dict[int, SpoutTask | BoltTask] = {}
+        self.bolt_by_task: dict[int, BoltTask] = {}
+        for running in tasks:
+            self.add(running)
+
+    def add(self, running: SpoutTask | BoltTask) -> None:
+        """A task has come."""
+        if isinstance(running, BoltTask):
+            self.bolts.append(running)
+            self.bolts.sort(key=lambda bolt: (self._rank[bolt.component], bolt.task))
+            self.bolt_by_task[running.task] = running
+        else:
+            self.spouts.append(running)
+        self.by_task[running.task] = running
+        self.all = [*self.spouts, *self.bolts]
+
+    def remove(self, running: SpoutTask | BoltTask) -> None:
+        """A task has gone."""
+        if isinstance(running, BoltTask):
+            self.bolts.remove(running)
+            del self.bolt_by_task[running.task]
+        else:
+            self.spouts.remove(running)
+        del self.by_task[running.task]
+        self.all = [*self.spouts, *self.bolts]
