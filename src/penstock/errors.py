@@ -8,6 +8,7 @@ PenstockError
 ├── ProtocolError                bytes that are no control message, or not one for us
 ├── CheckpointError              a checkpoint cannot be written, read, or gone on from
 │   └── CheckpointTakenError     another run has taken it
+├── LoadStoreError               the load store cannot be reached, read or written
 ├── DevClusterError              a cluster in a box cannot be had, found, or do what it was asked for
 └── RingError                    something about a shared-memory ring
     ├── RingFullError            no room until the timeout
@@ -24,6 +25,7 @@ __all__ = [
     "CheckpointError",
     "CheckpointTakenError",
     "DevClusterError",
+    "LoadStoreError",
     "MessageTooLargeError",
     "PenstockError",
     "ProtocolError",
@@ -93,6 +95,10 @@ class CheckpointError(PenstockError):
 
 class CheckpointTakenError(CheckpointError):
     """Another run has taken the checkpoint: this one must not go on."""
+
+
+class LoadStoreError(PenstockError):
+    """The load store cannot be reached, read or written; the text names the place."""
 
 
 class DevClusterError(PenstockError):

@@ -147,6 +147,7 @@ def to_controller() -> list[bytes]:
     _, spread = histograms()
     report = Report(
         at_ns=10**9,
+        cpu_ns=10**8,
         tasks=tuple(TaskCounts(task=task, processed=10, emitted=20, busy_ns=5) for task in range(4)),
         pairs=(PairCounts(edge=0, source=0, target=1, tuples=10, bytes=100),),
         lost=1,

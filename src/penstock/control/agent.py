@@ -134,6 +134,7 @@ class _Agent:
                 link_endpoint=self._link.endpoint,
                 penstock_version=__version__,
                 python_version=platform.python_version(),
+                cores=len(os.sched_getaffinity(0)),
             )
         )
         try:

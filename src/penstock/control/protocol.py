@@ -98,6 +98,8 @@ class Register(Message, frozen=True, kw_only=True):
     link_endpoint: str
     penstock_version: str
     python_version: str
+    cores: int = 1
+    """How many cores the worker may use. They are those of its node, which its other workers use too."""
 
 
 class Heartbeat(Message, frozen=True, kw_only=True):
@@ -138,6 +140,8 @@ class Report(Message, frozen=True, kw_only=True):
 
     at_ns: int
     """The worker's own monotonic clock: only differences mean something."""
+    cpu_ns: int = 0
+    """The CPU time of its process, all threads together, since that began."""
     tasks: tuple[TaskCounts, ...] = ()
     pairs: tuple[PairCounts, ...] = ()
     lost: int = 0

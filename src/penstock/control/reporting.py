@@ -29,6 +29,7 @@ def report_of(worker: Worker) -> Report:
         _hand_over(histogram, edge, hops)
     return Report(
         at_ns=time.monotonic_ns(),
+        cpu_ns=time.process_time_ns(),
         tasks=_task_counts(worker),
         pairs=_pair_counts(worker),
         lost=worker.lost_tuples,
