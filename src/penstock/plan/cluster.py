@@ -17,7 +17,7 @@ class WorkerSlot(msgspec.Struct, frozen=True, kw_only=True):
     node: str
     """Workers with the same node share memory. A hash of host, boot and namespaces, not a host's name."""
     speed: float = 1.0
-    """How much work it does per second, relative to the others."""
+    """How much work it does: 1.0 is what one core of the machines does that loads are measured on."""
 
 
 def by_node(slots: Iterable[WorkerSlot]) -> dict[str, tuple[WorkerSlot, ...]]:

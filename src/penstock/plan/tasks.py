@@ -19,6 +19,11 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     """Which of its component's tasks it is, from 0."""
     kind: ComponentKind
 
+    @property
+    def label(self) -> str:
+        """What people call it: `count[2]`."""
+        return f"{self.component}[{self.index}]"
+
 
 def tasks_of(shape: TopologyShape) -> tuple[Task, ...]:
     """All tasks, with ids dense from 0: sources before those that read them, siblings next to each other."""

@@ -27,6 +27,12 @@ class PlanRequest(msgspec.Struct, frozen=True, kw_only=True):
     load: Load | None = None
     """None as long as nothing was measured."""
     traffic: Traffic | None = None
+    pinned: frozenset[int] = frozenset()
+    """Tasks that cannot move: they stay where `current` has them, as long as that worker is there."""
+    node_cores: dict[str, float] = {}
+    """Nodes that have fewer cores than their workers together (1.0: one core). The others have as many."""
+    state_bytes: dict[int, int] = {}
+    """How much has to be handed over when a task moves, where that is known."""
 
     def __post_init__(self) -> None:
         if not self.slots:
@@ -37,6 +43,14 @@ class PlanRequest(msgspec.Struct, frozen=True, kw_only=True):
     def next_number(self) -> int:
         """The number of the assignment to make."""
         return 1 if self.current is None else self.current.number + 1
+
+    def fixed(self) -> dict[int, int]:
+        """The worker of each task that must stay. A pinned task whose worker is gone has to move all the same."""
+        if self.current is None:
+            return {}
+        workers = {slot.worker for slot in self.slots}
+        places = {task: self.current.worker_of.get(task) for task in sorted(self.pinned)}
+        return {task: worker for task, worker in places.items() if worker is not None and worker in workers}
 
 
 class Scheduler(Protocol):
@@ -55,7 +69,7 @@ class Scheduler(Protocol):
 
 
 def checked_plan(scheduler: Scheduler, request: PlanRequest) -> Assignment:
-    """What the scheduler plans; RunError if that is not every task exactly once, on a worker that exists.
+    """What the scheduler plans; RunError if that is not every task exactly once, on a worker that exists, pins kept.
 
     A scheduler may be the user's own: what follows from a wrong assignment is much harder to understand.
     """
@@ -70,6 +84,12 @@ def checked_plan(scheduler: Scheduler, request: PlanRequest) -> Assignment:
     found = [f"{what}: {', '.join(map(str, sorted(which)))}" for what, which in problems if which]
     if assignment.number != request.next_number:
         found.append(f"has number wanted={request.next_number} got={assignment.number}")
+    names = {task.id: task.label for task in request.tasks}
+    found += [
+        f"moves {names.get(task, task)}, which is pinned, from worker {worker} to {assignment.worker_of[task]}"
+        for task, worker in request.fixed().items()
+        if assignment.worker_of.get(task, worker) != worker
+    ]
     if found:
         message = f"the assignment made by scheduler {scheduler.name!r} {'; '.join(found)}"
         raise RunError(message)

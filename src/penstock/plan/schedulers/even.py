@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import heapq
+from collections import Counter
 from typing import ClassVar
 
 import msgspec
@@ -17,16 +19,22 @@ class EvenScheduler(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """Deals the tasks round-robin over the workers, and the workers over the nodes.
 
     Tasks are dealt by id, so the tasks of one component land on different workers, and neighbours in the topology
-    mostly on different nodes: balanced in number, and as much traffic between processes as can be.
+    mostly on different nodes: balanced in number, and as much traffic between processes as can be. Where tasks are
+    pinned, workers that have more of them are dealt fewer of the others.
     """
 
     name: ClassVar[str] = "even"
 
     def plan(self, request: PlanRequest) -> Assignment:
         """Gives every worker as many tasks as any other, or one more."""
-        workers = [slot.worker for slot in interleaved(request.slots)]
-        tasks = sorted(task.id for task in request.tasks)
-        return Assignment(
-            number=request.next_number,
-            worker_of={task: workers[turn % len(workers)] for turn, task in enumerate(tasks)},
-        )
+        places = request.fixed()
+        pinned = Counter(places.values())
+        # Who has fewest is next, and among equals who comes first in the rounds: without pins, exactly round-robin.
+        turns = [(pinned[slot.worker], turn, slot.worker) for turn, slot in enumerate(interleaved(request.slots))]
+        heapq.heapify(turns)
+        for task in sorted(task.id for task in request.tasks):
+            if task not in places:
+                held, turn, worker = turns[0]
+                heapq.heapreplace(turns, (held + 1, turn, worker))
+                places[task] = worker
+        return Assignment(number=request.next_number, worker_of=dict(sorted(places.items())))
