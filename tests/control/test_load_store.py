@@ -16,6 +16,7 @@ from penstock.control.load_store import LoadStore
 from penstock.control.scheduling_settings import SchedulingSettings
 from penstock.errors import LoadStoreError
 from penstock.plan.assignment import Assignment
+from penstock.plan.predicted import Predicted, Volume
 from tests.control.stage import EDGES, TASKS
 
 CHOICE = Choice(
@@ -34,14 +35,25 @@ WORKERS = (
     WorkerRecord(worker=1, node="node-b", host="host-b", speed=0.5, cores=8, cpu_share=0.25),
 )
 ASSIGNMENT = Assignment(number=7, worker_of={0: 0, 1: 0, 2: 1, 3: 1})
+PREDICTED = Predicted(
+    tuples_per_s=Volume(within_workers=1.0, between_workers=2.0, between_nodes=3.5),
+    bytes_per_s=Volume(within_workers=10.0, between_workers=20.0, between_nodes=35.0),
+    busiest_worker=1,
+    busiest_worker_share=0.5,
+    busiest_node="node-a",
+    busiest_node_share=0.25,
+    workers_used=2,
+    nodes_used=2,
+    traffic_measured=True,
+    load_measured=True,
+)
 SCHEDULE = ScheduleRecord(
     at_s=1100.5,
     assignment=7,
     scheduler="turbo",
     parameters={"online": True},
     worker_of={0: 1, 1: 1, 2: 1, 3: 1},
-    before={"cost": 3.5},
-    after={"cost": 1.0},
+    before=PREDICTED,
     words="count[0] moves:\n“closer”",
 )
 

@@ -11,6 +11,7 @@ from penstock.control.scheduling_settings import SchedulingSettings
 from penstock.plan.assignment import Assignment
 from penstock.plan.cluster import WorkerSlot
 from penstock.plan.edges import Edge
+from penstock.plan.predicted import Predicted
 from penstock.plan.schedulers.base import PlanRequest
 from penstock.plan.tasks import Task
 
@@ -115,9 +116,9 @@ class ScheduleRecord(msgspec.Struct, frozen=True, kw_only=True):
     scheduler: str
     parameters: dict[str, Any] = msgspec.field(default_factory=dict)
     worker_of: dict[int, int]
-    before: dict[str, float] = msgspec.field(default_factory=dict)
+    before: Predicted | None = None
     """What is predicted of the assignment that holds."""
-    after: dict[str, float] = msgspec.field(default_factory=dict)
+    after: Predicted | None = None
     words: str = ""
     """Why, for people."""
     status: ScheduleStatus = "proposed"

@@ -10,6 +10,7 @@ import msgspec
 from penstock.control.load_records import Choice, RunRecord, ScheduleRecord, WorkerRecord
 from penstock.errors import LoadStoreError
 from penstock.plan.edges import Edge
+from penstock.plan.predicted import Predicted
 from penstock.plan.tasks import Task
 
 __all__ = [
@@ -57,6 +58,10 @@ def decoded(text: str, kind: type[_Kind]) -> _Kind:
     except msgspec.DecodeError as error:
         message = f"the load store holds what cannot be read: wanted {kind}, got {text[:200]!r}: {error}"
         raise LoadStoreError(message) from error
+
+
+def _prediction(text: str) -> Predicted | None:
+    return None if text == "null" else decoded(text, Predicted)
 
 
 def choice_text(choice: Choice) -> str:
@@ -138,8 +143,8 @@ def schedule_of(row: Row) -> ScheduleRecord:
         scheduler=scheduler,
         parameters=decoded(parameters, dict[str, Any]),
         worker_of=decoded(places, dict[int, int]),
-        before=decoded(before, dict[str, float]),
-        after=decoded(after, dict[str, float]),
+        before=_prediction(before),
+        after=_prediction(after),
         words=words,
         status=status,
         reason=reason,

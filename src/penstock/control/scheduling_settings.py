@@ -42,8 +42,8 @@ class SchedulingSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
         if not 0 <= self.load_alpha < 1:
             message = f"load_alpha must be at least 0 and below 1, got {self.load_alpha}"
             raise ValueError(message)
-        if self.gain_threshold < 0:
-            message = f"gain_threshold must be at least 0, got {self.gain_threshold}"
+        if not 0 < self.gain_threshold < 1:
+            message = f"gain_threshold must be above 0 and below 1, got {self.gain_threshold}"
             raise ValueError(message)
         if not 0 < self.capacity_fraction <= 1:
             message = f"capacity_fraction must be above 0 and at most 1, got {self.capacity_fraction}"
