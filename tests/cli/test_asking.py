@@ -140,7 +140,7 @@ def test_drain_ends_a_run_in_good_order(penstock: Penstock) -> None:
     with published() as run, working(run) as played:
         assert penstock("drain") == (0, "run run-1 (wordcount) was told to drain\n", "")
         played.hears(Drain)
-        played.client.send(Ended())
+        played.client.send(Ended(assignment=1))
         leaves(run, played)
 
 

@@ -30,6 +30,7 @@ from penstock.plan.tasks import tasks_of
 from penstock.spark.guarantee import claimed_checkpoint
 from penstock.spark.settings import RunSettings
 from penstock.spark.summary import Summary
+from penstock.topology.pinned import pinned_components
 from penstock.topology.shipping import to_bytes
 from penstock.topology.topology import Topology
 from tests.ring.patience import wait_until
@@ -137,13 +138,16 @@ def processes(
     given["delivery"] = "at_least_once" if checkpoint is None else "exactly_once"
     settings = RunSettings.of(workers=workers, min_workers=None, given=given)
     shape = shape_of(topology)
+    tasks = tasks_of(shape)
+    pinned = pinned_components(topology)
     plan = RunPlan(
         run=secrets.token_hex(4),
         topology=topology.name,
-        tasks=tasks_of(shape),
+        tasks=tasks,
         edges=edges_of(shape),
         blob=to_bytes(topology),
         scheduler=EvenScheduler(),
+        pinned={task.id: pinned[task.component] for task in tasks if task.component in pinned},
     )
     keys = RunKeys.make()
     with contextlib.ExitStack() as stack:

@@ -123,7 +123,7 @@ class Stage:
 
     def all_end(self, connections: list[bytes]) -> None:
         for connection in connections:
-            self.says(connection, Ended())
+            self.says(connection, Ended(assignment=1))
 
     # ---- what was said
 

@@ -228,7 +228,7 @@ class AnyOrder(RuleBasedStateMachine):
         if process.alive and process.begun:
             if process.seated:
                 self.ended_workers.add(process.worker)
-            self.says(process, Ended())
+            self.says(process, Ended(assignment=1))
 
     @rule(process=processes)
     def it_leaves(self, process: Process) -> None:

@@ -14,9 +14,9 @@ def test_a_bounded_run_finishes_when_all_have_ended_and_left() -> None:
     stage = Stage(workers=2)
     first, second = stage.runs()
 
-    stage.says(first, Ended())
+    stage.says(first, Ended(assignment=1))
     assert stage.phase() is Phase.RUNNING
-    said = stage.says(second, Ended())
+    said = stage.says(second, Ended(assignment=1))
     assert kinds(said, first) == kinds(said, second) == ["Stop"]
     assert not stage.is_over()
 
@@ -66,7 +66,7 @@ def test_whoever_does_not_leave_is_ended_by_force() -> None:
 def test_a_job_that_ended_counts_as_having_left() -> None:
     stage = Stage(workers=1)
     (there,) = stage.runs()
-    stage.says(there, Ended())
+    stage.says(there, Ended(assignment=1))
 
     stage.host_ends(0)
 
@@ -155,7 +155,7 @@ def test_ending_before_beginning_does_not_count() -> None:
     stage = Stage(workers=2)
     first, second = stage.starts()
 
-    stage.says(first, Ended())
+    stage.says(first, Ended(assignment=1))
     stage.says(first, Ready(assignment=1))
     stage.says(second, Ready(assignment=1))
 

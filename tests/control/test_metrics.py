@@ -222,7 +222,7 @@ def test_the_clock_of_the_run_begins_with_the_first_tuple_and_ends_with_the_run(
     stage.says(there, Ready(assignment=1))
     stage.passes(3, there)
     assert stage.status().run_s == pytest.approx(3)
-    stage.says(there, Ended())
+    stage.says(there, Ended(assignment=1))
     stage.says(there, Left())
     stage.passes(50)
 

@@ -191,8 +191,8 @@ def test_what_one_that_was_left_out_says_of_its_tasks_does_not_count() -> None:
     for task in TASKS:
         late = TaskSaved(assignment=1, task=task.id, epoch=epoch, saved=saved_task(task.id))
         assert not [one for one in stage.says(back, late) if isinstance(one, CommitEpoch)]
-    stage.says(back, Ended())
-    stage.says(first, Ended())
+    stage.says(back, Ended(assignment=1))
+    stage.says(first, Ended(assignment=1))
     stage.passes(0.5, first, back, third)
     assert stage.phase() is Phase.RUNNING
     save_all(stage, first, epoch, assignment=2)
@@ -248,7 +248,7 @@ def test_exactly_once_a_worker_that_dies_after_its_end_is_missed() -> None:
     """What it has of the last epoch is not committed yet."""
     stage = stage_of(workers=2)
     first, second = stage.runs()
-    stage.says(second, Ended())
+    stage.says(second, Ended(assignment=1))
     said = stage.says(first, PeerGone(worker=1, generation=1))
     (again,) = deploys(said, first)
     assert again.assignment.workers() == (0,)

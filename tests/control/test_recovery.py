@@ -35,9 +35,9 @@ def test_what_the_replaced_one_still_says_is_ignored() -> None:
     newer = stage.comes(0, attempt=1)
     stage.says(newer, Ready(assignment=1))
 
-    assert kinds(stage.says(first, Ended()), first) == ["Refuse"]
+    assert kinds(stage.says(first, Ended(assignment=1)), first) == ["Refuse"]
     assert stage.says(first, Left()) == []
-    stage.says(second, Ended())
+    stage.says(second, Ended(assignment=1))
 
     assert stage.phase() is Phase.RUNNING
 
@@ -234,7 +234,7 @@ def test_a_job_that_fails_at_once_is_not_started_for_ever() -> None:
 def test_an_ended_worker_is_not_missed() -> None:
     stage = Stage(workers=2, detection_s=3, restart_after_s=10)
     first, second = stage.runs()
-    stage.says(first, Ended())
+    stage.says(first, Ended(assignment=1))
 
     said = [*stage.passes(30, second), *stage.host_ends(0)]
     assert starts(said) == stops(said) == []
@@ -244,7 +244,7 @@ def test_an_ended_worker_is_not_missed() -> None:
     newer = stage.comes(1, attempt=1)
     assert deploy(stage.said, newer).ended_tasks == (0, 2)
     stage.says(newer, Ready(assignment=1))
-    stage.says(newer, Ended())
+    stage.says(newer, Ended(assignment=1))
     stage.says(newer, Left())
     assert stage.finished().summary.status.error is None
 
@@ -330,7 +330,7 @@ def test_when_frames_to_a_worker_were_lost_both_sides_meet_again() -> None:
 def test_the_ends_of_a_worker_that_is_gone_after_its_end_are_told_to_the_others() -> None:
     stage = Stage(workers=2)
     first, second = stage.runs()
-    stage.says(first, Ended())
+    stage.says(first, Ended(assignment=1))
     said = stage.host_ends(0)
     tasks = deploy(stage.said, second).assignment.tasks_on(0)
     assert only(said, second, TasksEnded).tasks == tasks

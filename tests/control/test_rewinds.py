@@ -195,8 +195,8 @@ def test_the_end_is_committed_before_anybody_leaves() -> None:
     stage = stage_of()
     first, second = stage.runs()
     before = len(stage.said)
-    stage.says(first, Ended())
-    stage.says(second, Ended())
+    stage.says(first, Ended(assignment=1))
+    stage.says(second, Ended(assignment=1))
     assert epochs(stage.said[before:], first) == [1]
     assert stage.phase() is Phase.RUNNING
     manifest = save_all(stage, first, 1, ended=True)
@@ -210,8 +210,8 @@ def test_the_end_is_committed_before_anybody_leaves() -> None:
 def test_the_last_epoch_is_not_tried_again_at_once_when_it_has_failed() -> None:
     stage = stage_of()
     first, second = stage.runs()
-    stage.says(first, Ended())
-    stage.says(second, Ended())
+    stage.says(first, Ended(assignment=1))
+    stage.says(second, Ended(assignment=1))
     save_all(stage, first, 1, ended=True)
     assert epochs(stage.happens(EpochNotCommitted(epoch=1, reason="the disk is full")), first) == []
     assert epochs(stage.passes(1.5, first, second), first) == [2]

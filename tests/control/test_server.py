@@ -46,7 +46,7 @@ def test_a_whole_run() -> None:
         for played in (first, second):
             played.hears(Begin)
             played.client.send(Collected(task=0, component="totals", count=1, rows=b"\x91\x01"))
-            played.client.send(Ended())
+            played.client.send(Ended(assignment=1))
         for played in (first, second):
             played.hears(Stop)
             played.client.send(Left())

@@ -28,6 +28,19 @@ from penstock.control.feeding import (
     WrittenPart,
 )
 from penstock.control.metrics import PairCounts, TaskCounts
+from penstock.control.moving import (
+    Abandon,
+    AskMove,
+    AskRebalance,
+    AskScale,
+    Decided,
+    Moved,
+    NotPrepared,
+    Prepare,
+    Prepared,
+    Switch,
+    TakeOver,
+)
 from penstock.control.peers import Peer, PeerChanged, PeerGone, PeerLost, PeerSilent
 from penstock.control.protocol import (
     Admit,
@@ -164,7 +177,7 @@ def to_controller() -> list[bytes]:
         report,
         failure,
         Collected(task=0, component="totals", count=1, rows=encode_rows([("blue", 3)])),
-        Ended(),
+        Ended(assignment=1),
         Fatal(traceback="Traceback …"),
         Left(reason="told to"),
         Ping(),
@@ -183,6 +196,12 @@ def to_controller() -> list[bytes]:
         FeedBroken(assignment=1, component="events", task=0, reason="lost"),
         AskGrant(component="events", query="q", query_run="r", batch=7, partition=2, node="n"),
         AskHolds(component="events", grant=3),
+        Prepared(assignment=2),
+        NotPrepared(assignment=2, reason="no space left"),
+        Moved(assignment=2, task=3),
+        AskMove(task="count[0]", worker=1),
+        AskRebalance(),
+        AskScale(component="count", tasks=8),
         AskTaken(component="events", query="q", query_run="r", batch=7, parts=(WrittenPart(grant=3, rows=100),)),
     )
     return [encode(message) for message in said]
@@ -214,6 +233,10 @@ def to_worker() -> list[bytes]:
         TasksEnded(tasks=(0, 1)),
         CloseBatch(component="events", closing=7, rows={0: {3: 100}, 1: {}}),
         EndFeed(component="events"),
+        Prepare(assignment=Assignment(number=2, worker_of={0: 0, 1: 1, 2: 1, 3: 1}), tasks=TASKS, peers=(peer,)),
+        Switch(assignment=2, epoch=7),
+        Abandon(assignment=2),
+        TakeOver(task=0, resume=SpoutProgress(task=0, position=b"\x05", owed=3)),
         Begin(),
         BeginEpoch(epoch=8, committed=7),
         Committed(epoch=8),
@@ -236,6 +259,7 @@ def answers() -> list[bytes]:
             StatusAnswer(status=stage.status()),
             MetricsAnswer(metrics=metrics),
             Done(),
+            Decided(decision=3),
             NotNow(reason="no"),
             Grant(grant=3, task=0, same_node=True, ring_address="@ring", link_endpoint="tcp://10.0.0.1:1"),
             Wait(),

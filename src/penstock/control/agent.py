@@ -185,7 +185,7 @@ class _Agent:
             if self._worker.begun and self._worker.ended and not self._told_ended:
                 self._told_ended = True
                 self._report()
-                self._control.send(Ended())
+                self._control.send(Ended(assignment=self._assignment))
             self._worker.idle(IDLE_AT_MOST_S)
 
     def _tell_of_checkpoints(self) -> None:

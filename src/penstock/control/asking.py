@@ -1,6 +1,6 @@
 """What the command line, the handle and Spark's own processes ask the controller, and the answers.
 
-Part of the protocol. What Spark's processes ask is in feeding.
+Part of the protocol. What Spark's processes ask is in feeding, and what is asked about moves in moving.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from penstock.control.feeding import FeedAnswer, FeedQuestion
 from penstock.control.message import Message
 from penstock.control.metrics import RunMetrics
+from penstock.control.moving import Decided, MoveQuestion
 from penstock.control.status import RunStatus
 
 __all__ = [
@@ -62,5 +63,5 @@ class NotNow(Message, frozen=True, kw_only=True):
     reason: str
 
 
-Question = AskStatus | AskMetrics | AskDrain | AskStop | FeedQuestion
-Answer = StatusAnswer | MetricsAnswer | Done | NotNow | FeedAnswer
+Question = AskStatus | AskMetrics | AskDrain | AskStop | FeedQuestion | MoveQuestion
+Answer = StatusAnswer | MetricsAnswer | Done | NotNow | Decided | FeedAnswer

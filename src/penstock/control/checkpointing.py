@@ -36,7 +36,8 @@ class Checkpointing:
         self._shape = shape
         self._every_s = every_s
         self._latest = start
-        self._newest = 0 if start is None else start.epoch
+        self.newest = 0 if start is None else start.epoch
+        """The epoch that was begun last; 0 if none was."""
         self._next_at_s: float | None = None
         self._saved: dict[int, SavedTask] = {}
         self._pending: int | None = None
@@ -50,6 +51,11 @@ class Checkpointing:
     def committed(self) -> int:
         """The newest committed epoch; 0 if there is none."""
         return 0 if self._latest is None else self._latest.epoch
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether the epoch that was begun last is committed: nothing of one that was given up is under way."""
+        return self.committed == self.newest > 0
 
     @property
     def is_finished(self) -> bool:
@@ -88,11 +94,11 @@ class Checkpointing:
 
     def _begin(self, now_s: float) -> int:
         self._next_at_s = now_s + self._every_s
-        self._newest += 1
-        self._pending = self._newest
+        self.newest += 1
+        self._pending = self.newest
         self._saved = {}
         self._troubled = False
-        return self._newest
+        return self.newest
 
     def saved(self, task: int, epoch: int, saved: SavedTask) -> Manifest | None:
         """A task is saved. Returns what is to be committed, if all are now."""

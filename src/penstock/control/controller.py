@@ -5,13 +5,16 @@
         ...
 
 It is the same object that the driver's server thread, the in-process cluster of the test kit and the tests drive.
-What it decides is in the parts: membership (who takes part), lifecycle (how far the run is), patience (who is out of
-reach), recovery (who is lost).
+What it decides is in the parts: membership (who takes part), lifecycle (how far the run is), moves (which tasks go to
+other workers), patience (who is out of reach), recovery (who is lost). What it tells people is in answers.
 """
 
 from __future__ import annotations
 
+import contextlib
+
 from penstock.control.aggregation import Aggregation
+from penstock.control.answers import Answers
 from penstock.control.collection import Collection
 from penstock.control.events import (
     Arrived,
@@ -24,24 +27,21 @@ from penstock.control.events import (
     HostEnded,
     HostFailed,
     Launch,
+    Proposed,
     Severed,
 )
 from penstock.control.failures import FailureLog
-from penstock.control.feeding import BatchIn, FeedBroken, FeedQuestion
+from penstock.control.feeding import BatchIn, FeedBroken
 from penstock.control.instructions import Fail, Finish, Instruction, RunSummary, SendTo
 from penstock.control.lifecycle import Lifecycle
-from penstock.control.membership import CALLS, ECHO, Member, Membership, Seat
+from penstock.control.membership import CALLS, ECHO, Member, Membership
 from penstock.control.metrics import RunMetrics
+from penstock.control.moving import Moved, NotPrepared, Prepared
 from penstock.control.notices import Notices
 from penstock.control.patience import Patience
 from penstock.control.peers import PeerGone
 from penstock.control.protocol import (
-    Answer,
-    AskDrain,
-    AskMetrics,
-    AskStatus,
     Collected,
-    Done,
     Ended,
     Fatal,
     FromWorker,
@@ -49,9 +49,7 @@ from penstock.control.protocol import (
     InCall,
     Left,
     LinkBroken,
-    MetricsAnswer,
     Noted,
-    NotNow,
     Ping,
     Pulse,
     Question,
@@ -60,7 +58,6 @@ from penstock.control.protocol import (
     Register,
     Report,
     RowsKept,
-    StatusAnswer,
     TaskFailure,
     TaskNotSaved,
     TaskSaved,
@@ -69,7 +66,7 @@ from penstock.control.protocol import (
 )
 from penstock.control.recovery import Recovery
 from penstock.control.settings import ControlSettings, RunPlan
-from penstock.control.status import Phase, RunStatus, WorkerState, WorkerStatus
+from penstock.control.status import Phase, RunStatus
 from penstock.errors import RunError, StartError
 
 __all__ = ["Controller"]
@@ -90,6 +87,7 @@ class Controller:
         self._lifecycle = Lifecycle(plan, settings, self._membership, self._notices, self._out)
         self._recovery = Recovery(settings, self._membership, self._lifecycle, self._notices, self._out)
         self._patience = Patience(settings, self._membership, self._lifecycle, self._recovery, self._notices, self._out)
+        self._answers = Answers(plan, self._membership, self._lifecycle, self._aggregation, self._notices)
 
     @property
     def phase(self) -> Phase:
@@ -119,6 +117,8 @@ class Controller:
         elif isinstance(event, FeedFailed):
             error = RunError(f"the query that feeds {event.component!r} fails again and again: {event.error}")
             self._lifecycle.fail(error, now_s)
+        elif isinstance(event, Proposed):
+            self._proposed(event, now_s)
         elif isinstance(event, Launch):
             self._lifecycle.launch(now_s)
         else:
@@ -135,7 +135,7 @@ class Controller:
 
     def _arrived(self, connection: bytes, message: FromWorker | Question, now_s: float) -> None:
         if isinstance(message, Question):
-            self._out.append(SendTo(connection=connection, message=self._answer(message, now_s)))
+            self._out.append(SendTo(connection=connection, message=self._answers.answer(message, now_s)))
             return
         if isinstance(message, Ping | InCall):
             self._heard_beside(self._membership.beside(connection), message, now_s)
@@ -200,7 +200,9 @@ class Controller:
         elif isinstance(message, Report):
             try:
                 self._aggregation.report(member.worker, member.generation, message, now_s)
-                self._lifecycle.epochs.heard(message.spouts)
+                moves = self._lifecycle.moves
+                at_home = (spout for spout in message.spouts if moves.is_at_home(spout.task, member.worker))
+                self._lifecycle.epochs.heard(at_home)
             except ValueError as error:
                 self._notices.add(f"a report of {member.place} cannot be read: {error}")
         elif isinstance(message, Ready):
@@ -216,13 +218,15 @@ class Controller:
             self._lifecycle.feeds.broken(message)
         elif isinstance(message, TaskSaved | TaskNotSaved | Trying | Tried):
             self._heard_of_epoch(member, message)
+        elif isinstance(message, Prepared | NotPrepared | Moved):
+            self._heard_of_move(member, message)
         elif isinstance(message, PeerGone):
             self._peer_gone(message, now_s)
         elif isinstance(message, LinkBroken):
             self._notices.add(f"a link to {member.place} broke, and {message.lost_frames} frames were lost")
             self._lifecycle.meet_again(member)
         elif isinstance(message, Ended):
-            self._lifecycle.ended(member)
+            self._lifecycle.ended(member, message.assignment)
         elif isinstance(message, Fatal):
             self._fatal(member, message, now_s)
         elif isinstance(message, Left):
@@ -251,6 +255,19 @@ class Controller:
             rewinds.suspicions.trying(member.worker, message)
             self._lifecycle.send(member, Noted())
 
+    def _heard_of_move(self, member: Member, message: Prepared | NotPrepared | Moved) -> None:
+        moves = self._lifecycle.moves
+        if isinstance(message, Prepared):
+            moves.prepared(member, message)
+        elif isinstance(message, NotPrepared):
+            moves.not_prepared(member, message)
+        else:
+            moves.moved(member, message)
+
+    def _proposed(self, event: Proposed, now_s: float) -> None:
+        with contextlib.suppress(RunError):  # the decision says why
+            self._lifecycle.moves.request(event.worker_of, event.why, by=event.scheduler, now_s=now_s)
+
     def _peer_gone(self, message: PeerGone, now_s: float) -> None:
         """A worker found another one dead, sooner than we could."""
         seat = self._membership.seats.get(message.worker)
@@ -264,7 +281,7 @@ class Controller:
     def _fatal(self, member: Member, message: Fatal, now_s: float) -> None:
         early = self.phase in (Phase.STARTING, Phase.DEPLOYING)
         # It was left out, or everything was set back, and it did not know yet: what it failed at is of the past.
-        is_past = message.assignment is not None and message.assignment != self._lifecycle.assignment_number
+        is_past = message.assignment is not None and not self._lifecycle.placement.is_of_now(message.assignment)
         if not early and (is_past or not self._lifecycle.has_tasks(member.worker)):
             self._recovery.forced_out(member, f"it could not go on:\n{message.traceback}", now_s)
             return
@@ -292,64 +309,13 @@ class Controller:
         """Whether the run needs somebody on this member's seat."""
         return self.phase.needs_workers and not self._membership.seats[member.worker].ended
 
-    # ---- questions and answers
-
-    def _answer(self, question: Question, now_s: float) -> Answer:
-        if isinstance(question, AskStatus):
-            return StatusAnswer(status=self.status(now_s))
-        if isinstance(question, AskMetrics):
-            return MetricsAnswer(metrics=self.metrics(now_s))
-        if isinstance(question, FeedQuestion):
-            answer = self._lifecycle.feeds.answer(question)
-            self._lifecycle.begin_epoch_if_due(now_s)  # Spark may wait for it
-            return answer
-        if self.phase.is_over:
-            return NotNow(reason=f"run {self._plan.run!r} has {self.phase} already")
-        if isinstance(question, AskDrain):
-            self._lifecycle.drain(now_s)
-        else:
-            self._lifecycle.stop(now_s)
-        return Done()
-
     def status(self, now_s: float) -> RunStatus:
         """How far the run is and who takes part."""
-        seats = self._membership.seats.values()
-        return RunStatus(
-            run=self._plan.run,
-            topology=self._plan.topology,
-            phase=self.phase,
-            run_s=self._lifecycle.run_s(now_s),
-            scheduler=self._plan.scheduler.name,
-            assignment=None if self._lifecycle.assignment is None else self._lifecycle.assignment.number,
-            workers=tuple(self._worker_status(seat, now_s) for seat in seats),
-            restarts=sum(max(0, seat.generation - 1) for seat in seats),
-            notices=self._notices.all(),
-            error=None if self._lifecycle.error is None else str(self._lifecycle.error),
-        )
-
-    def _worker_status(self, seat: Seat, now_s: float) -> WorkerStatus:
-        member, assignment = seat.member, self._lifecycle.assignment
-        state: WorkerState
-        if member is not None:
-            state = "silent" if member.silent else member.stage
-        else:
-            state = "left" if self.phase.is_over or seat.ended else "awaited"
-        return WorkerStatus(
-            worker=seat.worker,
-            state=state,
-            generation=seat.generation,
-            host=member.about.host if member else None,
-            pid=member.about.pid if member else None,
-            node=member.about.node if member else None,
-            tasks=assignment.tasks_on(seat.worker) if assignment else (),
-            silent_s=now_s - member.reached_at_s if member else None,
-        )
+        return self._answers.status(now_s)
 
     def metrics(self, now_s: float) -> RunMetrics:
         """All counts."""
-        assignment = self._lifecycle.assignment
-        worker_of = {} if assignment is None else assignment.worker_of
-        return self._aggregation.metrics(now_s, run_s=self._lifecycle.run_s(now_s), worker_of=worker_of)
+        return self._answers.metrics(now_s)
 
     def _tell_the_end(self, now_s: float) -> None:
         if not self.phase.is_over or self._told_the_end:

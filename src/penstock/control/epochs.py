@@ -19,7 +19,8 @@ class Epochs:
         self._every_s = every_s
         self._begun_at_s: float | None = None
         self._pause_s = _FIRST_PAUSE_S
-        self._newest = 0
+        self.newest = 0
+        """The epoch that was begun last; 0 if none was."""
         self._progress: dict[int, SpoutProgress] = {}
 
     def due(self, now_s: float, *, awaited: bool = False) -> int | None:
@@ -34,8 +35,8 @@ class Epochs:
             return None
         self._begun_at_s = now_s
         self._pause_s *= 2
-        self._newest += 1
-        return self._newest
+        self.newest += 1
+        return self.newest
 
     def heard(self, spouts: Iterable[SpoutProgress]) -> None:
         """How far spouts have come."""

@@ -17,6 +17,7 @@ __all__ = [
     "HostEnded",
     "HostFailed",
     "Launch",
+    "Proposed",
     "Severed",
     "Tick",
 ]
@@ -89,6 +90,17 @@ class FeedFailed(msgspec.Struct, frozen=True, kw_only=True):
     error: str
 
 
+class Proposed(msgspec.Struct, frozen=True, kw_only=True):
+    """Somebody has planned where tasks would better run."""
+
+    worker_of: dict[int, int]
+    """Task id to worker number. Tasks that are not named stay where they are."""
+    scheduler: str
+    """Who planned it."""
+    why: str
+    """What it is good for, for people."""
+
+
 class Tick(msgspec.Struct, frozen=True, kw_only=True):
     """Time has passed. Whoever drives a controller sends one several times a second."""
 
@@ -104,5 +116,6 @@ Event = (
     | EpochNotCommitted
     | FeedOver
     | FeedFailed
+    | Proposed
     | Tick
 )

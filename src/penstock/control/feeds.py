@@ -26,7 +26,6 @@ from penstock.control.membership import Member, Membership
 from penstock.control.notices import Notices
 from penstock.control.settings import ControlSettings, RunPlan
 from penstock.control.status import Phase
-from penstock.plan.assignment import Assignment
 
 if TYPE_CHECKING:
     from penstock.control.lifecycle import Lifecycle
@@ -141,7 +140,7 @@ class Feeds:
         return near[self._grants % len(near)] if near else None
 
     def _node_of(self, task: int) -> str | None:
-        assignment = self._lifecycle.assignment
+        assignment = self._lifecycle.placement.assignment
         worker = None if assignment is None else assignment.worker_of.get(task)
         seat = None if worker is None else self._membership.seats.get(worker)
         return None if seat is None or seat.member is None else seat.member.about.node
@@ -179,13 +178,13 @@ class Feeds:
     def batch_in(self, message: BatchIn) -> None:
         """A task has all of a micro-batch."""
         feed = self._feeds.get(message.component)
-        if feed is not None and message.assignment == self._lifecycle.assignment_number:
+        if feed is not None and self._lifecycle.placement.is_of_now(message.assignment):
             feed.has_all(message.task, message.closing)
 
     def broken(self, message: FeedBroken) -> None:
         """A task misses something."""
         feed = self._feeds.get(message.component)
-        if feed is not None and message.assignment == self._lifecycle.assignment_number:
+        if feed is not None and self._lifecycle.placement.is_of_now(message.assignment):
             self._notices.add(f"{message.component!r} (task {message.task}): {message.reason}")
             feed.lost({message.task})
 
@@ -239,8 +238,7 @@ class Feeds:
     # ---- means
 
     def _tasks_on(self, member: Member, feed: Feed) -> frozenset[int]:
-        assignment: Assignment | None = self._lifecycle.assignment
-        return feed.tasks.intersection(() if assignment is None else assignment.tasks_on(member.worker))
+        return feed.tasks.intersection(self._lifecycle.placement.tasks_on(member.worker))
 
 
 def _answer(verdict: Verdict) -> Answer:

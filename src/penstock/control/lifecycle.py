@@ -12,7 +12,6 @@ Events only note what is so; `advance` looks at what is so and decides. So no or
 from __future__ import annotations
 
 import math
-import traceback
 from collections.abc import Collection
 
 from penstock.control.epochs import Epochs
@@ -20,16 +19,17 @@ from penstock.control.feeding import FeedPlace
 from penstock.control.feeds import Feeds
 from penstock.control.instructions import Instruction, SendTo, StartWorker, StopWorker
 from penstock.control.membership import Member, Membership
+from penstock.control.moves import Moves
 from penstock.control.notices import Notices
 from penstock.control.peers import PeerChanged, PeerLost, PeerSilent
+from penstock.control.placement import Placement
 from penstock.control.protocol import Admit, Begin, BeginEpoch, Deploy, Drain, FromController, Refuse, Stop, TasksEnded
 from penstock.control.rewinds import Rewinds
 from penstock.control.settings import ControlSettings, RunPlan
 from penstock.control.status import Phase
-from penstock.errors import PenstockError, RunError, StartError
+from penstock.errors import RunError, StartError
 from penstock.plan.assignment import Assignment
-from penstock.plan.cluster import WorkerSlot
-from penstock.plan.schedulers.base import PlanRequest, checked_plan
+from penstock.plan.tasks import Task
 from penstock.worker.resume import SpoutProgress
 from penstock.worker.task_checkpoints import TaskRestore
 
@@ -53,7 +53,7 @@ class Lifecycle:
         self._notices = notices
         self._out = out
         self.phase = Phase.STARTING
-        self.assignment: Assignment | None = None
+        self.placement = Placement(plan)
         self.error: RunError | None = None
         self.began_at_s: float | None = None
         self.over_at_s: float | None = None
@@ -66,6 +66,7 @@ class Lifecycle:
         """None where nothing is saved."""
         if settings.delivery == "exactly_once":
             self.rewinds = Rewinds(plan, settings, membership, self, notices, out)
+        self.moves = Moves(plan, settings, membership, self, notices)
 
     def run_s(self, now_s: float) -> float:
         """How long tuples have been able to flow, or could until the end."""
@@ -109,14 +110,14 @@ class Lifecycle:
             self._deploy(member, now_s)  # nothing: so it drops the tasks that it had
         self.rewinds.joined()
 
-    @property
-    def assignment_number(self) -> int | None:
-        """The number of the assignment that holds; None if there is none yet."""
-        return None if self.assignment is None else self.assignment.number
-
     def has_tasks(self, worker: int) -> bool:
-        """Whether a worker has tasks, or had when it was last there."""
-        return self.assignment is not None and worker in self.assignment.workers()
+        """Whether a worker has tasks, or had when it was last there, or has some to hand over."""
+        return self.placement.has_tasks(worker) or self.moves.awaits(worker)
+
+    @property
+    def newest_epoch(self) -> int:
+        """The newest epoch that was begun; 0 if none was."""
+        return self.epochs.newest if self.rewinds is None else self.rewinds.checkpointing.newest
 
     def tell_of_loss(self, member: Member) -> None:
         """A member is gone: what others got by way of it takes another way. Set back, nothing is under way any more."""
@@ -135,9 +136,9 @@ class Lifecycle:
         """A worker whose tasks had ended is gone, perhaps with their ends unsent: the others are told."""
         if member is not None:
             self.tell_of_loss(member)
-        if self.assignment is not None and self.rewinds is None:
+        if self.placement.assignment is not None and self.rewinds is None:
             for other in self._membership.members():
-                self.send(other, TasksEnded(tasks=self.assignment.tasks_on(worker)))
+                self.send(other, TasksEnded(tasks=self.placement.tasks_on(worker)))
 
     def meet_again(self, member: Member) -> None:
         """Frames to a member were lost. Both sides meet anew, and tell each other again which tasks have ended."""
@@ -151,19 +152,27 @@ class Lifecycle:
 
     def ready(self, member: Member, assignment: int, feeds: Collection[FeedPlace] = ()) -> None:
         """A member has opened its tasks. Only before the first Begin does it wait for the others."""
-        if member.stage != "deployed" or self.assignment is None or assignment != self.assignment.number:
+        if member.stage != "deployed" or assignment != self.placement.number:
             return
         member.stage = "ready"
         self.feeds.ready(member, feeds)
         if self.phase in (Phase.RUNNING, Phase.DRAINING) and self.rewinds is None:
             self.begin(member)
 
-    def ended(self, member: Member) -> None:
-        """All tasks of a member are over."""
-        if member.stage == "begun":
+    def ended(self, member: Member, assignment: int) -> None:
+        """All tasks of a member are over. It may not have known of tasks that it has got since."""
+        if member.stage == "begun" and assignment == self.placement.number:
             member.stage = "ended"
             # Where everything may be set back to before its end, it is needed for as long as the run lasts.
             self._membership.seats[member.worker].ended = self.rewinds is None
+
+    def switch(self, assignment: Assignment, tasks: tuple[Task, ...]) -> None:
+        """Another assignment holds from now on. Who had ended may have got tasks, and says it again if it has not."""
+        self.placement.switch(assignment, tasks)
+        for member in self._membership.members():
+            if member.stage == "ended":
+                member.stage = "begun"
+                self._membership.seats[member.worker].ended = False
 
     def drain(self, now_s: float) -> None:
         """Ends in good order. Where nothing flows yet there is nothing to finish."""
@@ -177,6 +186,8 @@ class Lifecycle:
     def begin_epoch_if_due(self, now_s: float) -> None:
         """Has markers sent, now and then, where they are of use."""
         if self._settings.delivery == "at_most_once" or self.phase not in (Phase.RUNNING, Phase.DRAINING):
+            return
+        if self.moves.is_under_way:
             return
         if self.rewinds is not None:
             self.rewinds.begin_epoch_if_due(now_s)
@@ -212,6 +223,7 @@ class Lifecycle:
     def advance(self, now_s: float) -> None:
         """Goes on to the next phase as often as what is so allows."""
         self.feeds.tell()
+        self.moves.advance(now_s)
         before = None
         while before is not self.phase:
             before = self.phase
@@ -224,14 +236,15 @@ class Lifecycle:
                     self.rewinds.advance(now_s)
                     continue
                 self._tell_drain()
-                if all(seat.ended for seat in self._membership.seats.values()):
+                if all(seat.ended for seat in self._membership.seats.values()) and not self.moves.is_under_way:
                     self.stop(now_s)
             elif self.phase is Phase.STOPPING:
                 self._advance_stopping(now_s)
 
     def _tell_drain(self) -> None:
-        """Spouts end between two micro-batches that Spark feeds them."""
-        if self.phase is Phase.DRAINING and not self._has_told_drain and self.feeds.are_idle:
+        """Spouts end between two micro-batches that Spark feeds them, and when they are where they belong."""
+        may_end = self.feeds.are_idle and not self.moves.is_under_way
+        if self.phase is Phase.DRAINING and not self._has_told_drain and may_end:
             self._has_told_drain = True
             for member in self._membership.members():
                 if member.stage == "begun":
@@ -264,34 +277,34 @@ class Lifecycle:
 
     def assign(self, members: list[Member], now_s: float) -> None:
         """Shares the tasks out over these members, and tells them."""
-        slots = tuple(WorkerSlot(worker=member.worker, node=member.about.node) for member in members)
-        request = PlanRequest(tasks=self._plan.tasks, edges=self._plan.edges, slots=slots, current=self.assignment)
         try:
-            self.assignment = checked_plan(self._plan.scheduler, request)
-        except PenstockError as error:
+            self.placement.begin_anew(self.placement.planned(members))
+        except RunError as error:
             self.fail(StartError(str(error)), now_s)
-        except Exception:  # the scheduler may be the user's own, and the thread that we run in must live
-            text = f"scheduler {self._plan.scheduler.name!r} raised while it planned:\n{traceback.format_exc()}"
-            self.fail(StartError(text), now_s)
         else:
             if self.phase is Phase.STARTING:
                 self.phase = Phase.DEPLOYING
-            for member in members:
-                self._deploy(member, now_s)
+            self.deploy_all(members, now_s)
+
+    def deploy_all(self, members: list[Member], now_s: float) -> None:
+        """Tells these members what to run."""
+        for member in members:
+            self._deploy(member, now_s)
 
     def _deploy(self, member: Member, now_s: float) -> None:
-        assert self.assignment is not None
+        assignment = self.placement.assignment
+        assert assignment is not None
         over = {seat.worker for seat in self._membership.seats.values() if seat.ended}
         member.stage = "deployed"
         member.deployed_at_s = now_s
         deploy = Deploy(
             topology=self._plan.blob,
-            tasks=self._plan.tasks,
+            tasks=self.placement.tasks,
             edges=self._plan.edges,
-            assignment=self.assignment,
+            assignment=assignment,
             peers=tuple(other.peer for other in self._membership.members()),
             resume=self._progress(member),
-            ended_tasks=tuple(task for task, worker in self.assignment.worker_of.items() if worker in over),
+            ended_tasks=tuple(task for task, worker in assignment.worker_of.items() if worker in over),
             checkpoint_url=self._plan.checkpoint_url,
             claim=self._plan.claim,
             epoch=0 if self.rewinds is None else self.rewinds.checkpointing.committed,
@@ -302,14 +315,12 @@ class Lifecycle:
 
     def _progress(self, member: Member) -> tuple[SpoutProgress, ...]:
         """Where a member's spouts go on. With a checkpoint that alone says it: what they said since is taken back."""
-        assert self.assignment is not None
-        return () if self.rewinds is not None else self.epochs.progress_of(self.assignment.tasks_on(member.worker))
+        return () if self.rewinds is not None else self.epochs.progress_of(self.placement.tasks_on(member.worker))
 
     def _restores(self, member: Member) -> tuple[TaskRestore, ...]:
-        assert self.assignment is not None
         if self.rewinds is None:
             return ()
-        mine = self.assignment.tasks_on(member.worker)
+        mine = self.placement.tasks_on(member.worker)
         return tuple(restore for restore in self.rewinds.checkpointing.restores() if restore.task in mine)
 
     def _advance_deploying(self, now_s: float) -> None:

@@ -26,6 +26,7 @@ from penstock.control.asking import (
 from penstock.control.feeding import BatchIn, CloseBatch, EndFeed, FeedBroken, FeedPlace
 from penstock.control.message import Message
 from penstock.control.metrics import PairCounts, TaskCounts
+from penstock.control.moving import Abandon, Moved, NotPrepared, Prepare, Prepared, Switch, TakeOver
 from penstock.control.peers import Peer, PeerChanged, PeerGone, PeerLost, PeerSilent
 from penstock.plan.assignment import Assignment
 from penstock.plan.edges import Edge
@@ -222,6 +223,9 @@ class LinkBroken(Message, frozen=True, kw_only=True):
 class Ended(Message, frozen=True, kw_only=True):
     """All tasks of this worker have ended and everything they emitted was delivered. It stays until told to stop."""
 
+    assignment: int
+    """The one that it worked by: under a later one it may have got other tasks."""
+
 
 class Fatal(Message, frozen=True, kw_only=True):
     """This worker cannot go on, and neither could another in its place: the run fails with this traceback."""
@@ -347,6 +351,9 @@ FromWorker = (
     | LinkBroken
     | BatchIn
     | FeedBroken
+    | Prepared
+    | NotPrepared
+    | Moved
     | Ended
     | Fatal
     | Left
@@ -365,6 +372,10 @@ FromController = (
     | RowsKept
     | CloseBatch
     | EndFeed
+    | Prepare
+    | Switch
+    | Abandon
+    | TakeOver
     | Noted
     | Drain
     | Stop

@@ -127,8 +127,7 @@ class Rewinds:
             self.checkpointing.give_up()
 
     def _is_current(self, assignment: int) -> bool:
-        current = self._lifecycle.assignment
-        return not self._under_way and current is not None and assignment == current.number
+        return not self._under_way and assignment == self._lifecycle.placement.number
 
     def committed(self, epoch: int) -> None:
         """An epoch is in the checkpoint."""
@@ -161,18 +160,29 @@ class Rewinds:
             self._under_way = False
             for member in self._assigned():
                 self._lifecycle.begin(member)
-        if not self._under_way and not self._is_needed and self._all_ended():
+        is_moving = self._lifecycle.moves.is_under_way
+        if not self._under_way and not self._is_needed and not is_moving and self._all_ended():
             self._finish(now_s)
 
     def _rewind(self, now_s: float) -> None:
+        members = self._usable()
+        current = self._lifecycle.placement.assignment
+        assert current is not None
+        # Where tasks were moved to is not undone without need.
+        stays = not self._is_wished and {member.worker for member in members}.issuperset(current.workers())
         self._is_needed = self._is_wished = False
         self._under_way = True
         self.count += 1
         self.checkpointing.give_up()
         self._lifecycle.feeds.set_back()
+        self._lifecycle.moves.set_back(now_s)
         epoch = self.checkpointing.committed
         self._notices.add(f"everything is set back to {f'epoch {epoch}' if epoch else 'the beginning'}")
-        self._lifecycle.assign(self._usable(), now_s)
+        if stays:
+            self._lifecycle.placement.begin_anew(current.worker_of)
+            self._lifecycle.deploy_all(members, now_s)
+        else:
+            self._lifecycle.assign(members, now_s)
 
     def _finish(self, now_s: float) -> None:
         if self.checkpointing.is_finished:
@@ -186,12 +196,11 @@ class Rewinds:
         return [member for member in self._membership.members() if not member.silent]
 
     def _assigned(self) -> list[Member]:
-        assignment = self._lifecycle.assignment
-        workers = () if assignment is None else assignment.workers()
-        return [member for member in self._membership.members() if member.worker in workers]
+        placement = self._lifecycle.placement
+        return [member for member in self._membership.members() if placement.has_tasks(member.worker)]
 
     def _all_ended(self) -> bool:
-        assignment = self._lifecycle.assignment
+        assignment = self._lifecycle.placement.assignment
         assert assignment is not None
         ended = {member.worker for member in self._assigned() if member.stage == "ended"}
         return self._lifecycle.phase in (Phase.RUNNING, Phase.DRAINING) and ended == {*assignment.workers()}

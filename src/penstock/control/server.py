@@ -34,6 +34,7 @@ from penstock.control.events import (
     HostEnded,
     HostFailed,
     Launch,
+    Proposed,
     Severed,
     Tick,
 )
@@ -114,7 +115,15 @@ class ControlServer(Asker):
 
     def post(
         self,
-        event: HostEnded | HostFailed | EpochCommitted | EpochNotCommitted | FeedOver | FeedFailed | Launch | Arrived,
+        event: HostEnded
+        | HostFailed
+        | EpochCommitted
+        | EpochNotCommitted
+        | FeedOver
+        | FeedFailed
+        | Proposed
+        | Launch
+        | Arrived,
     ) -> bool:
         """Tells the controller something: how a host says what became of its workers. False if this is closed."""
         with self._bell_lock:

@@ -30,6 +30,8 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     scheduler: Scheduler
     feeds: tuple[str, ...] = ()
     """The spouts that Spark feeds."""
+    pinned: dict[int, str] = {}
+    """Tasks that cannot move while they run, and why."""
     checkpoint_url: str | None = None
     """Where tasks are saved, exactly once."""
     shape: SavedShape | None = None
@@ -76,6 +78,8 @@ class ControlSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     restart_window_s: float = 600.0
     stop_timeout_s: float = 10.0
     """How long workers may take to leave until they are ended by force."""
+    move_timeout_s: float = 10.0
+    """How long workers may take to prepare for tasks that move, until the move is abandoned."""
     max_collected_rows: int = 1_000_000
     """How many rows Collect sinks may gather in the driver, together."""
     max_collected_bytes: int = 256 << 20

@@ -7,6 +7,8 @@ from typing import Literal
 
 import msgspec
 
+from penstock.control.decisions import Decision
+
 __all__ = ["Phase", "RunStatus", "WorkerState", "WorkerStatus"]
 
 
@@ -71,3 +73,5 @@ class RunStatus(msgspec.Struct, frozen=True, kw_only=True):
     """What happened that a person would want to know, oldest first."""
     error: str | None
     """Why it fails or failed."""
+    decisions: tuple[Decision, ...] = ()
+    """The last ones about where tasks run, oldest first."""

@@ -41,6 +41,7 @@ from penstock.spark.slots import (
 )
 from penstock.spark.streams import ensure_registered, spools_of
 from penstock.spark.summary import Summary
+from penstock.topology.pinned import pinned_components
 from penstock.topology.shipping import to_bytes
 from penstock.topology.topology import Topology
 
@@ -138,6 +139,7 @@ def start(
         workers = max(min_workers, min(len(tasks), len(os.sched_getaffinity(0))))
     asked = RunSettings.of(workers=workers, min_workers=min_workers, given=settings)
     planned = scheduler_named(scheduler) if isinstance(scheduler, str) else scheduler
+    pinned = pinned_components(topology)
     plan = RunPlan(
         run=secrets.token_hex(4),
         topology=topology.name,
@@ -146,6 +148,7 @@ def start(
         blob=to_bytes(topology),
         scheduler=planned,
         feeds=tuple(feeds_of(topology)),
+        pinned={task.id: pinned[task.component] for task in tasks if task.component in pinned},
     )
     queries = queries_beside(topology)
     with contextlib.ExitStack() as resources:

@@ -1,0 +1,117 @@
+"""What people and Spark's processes ask, answered from what the parts of the controller know."""
+
+from __future__ import annotations
+
+from penstock.control.aggregation import Aggregation
+from penstock.control.asking import (
+    Answer,
+    AskDrain,
+    AskMetrics,
+    AskStatus,
+    Done,
+    MetricsAnswer,
+    NotNow,
+    Question,
+    StatusAnswer,
+)
+from penstock.control.feeding import FeedQuestion
+from penstock.control.lifecycle import Lifecycle
+from penstock.control.membership import Membership, Seat
+from penstock.control.metrics import RunMetrics
+from penstock.control.moving import AskMove, AskRebalance, Decided, MoveQuestion
+from penstock.control.notices import Notices
+from penstock.control.settings import RunPlan
+from penstock.control.status import RunStatus, WorkerState, WorkerStatus
+from penstock.errors import RunError
+
+__all__ = ["Answers"]
+
+
+class Answers:
+    """Answers questions about one run, and takes up what is demanded of it."""
+
+    def __init__(
+        self,
+        plan: RunPlan,
+        membership: Membership,
+        lifecycle: Lifecycle,
+        aggregation: Aggregation,
+        notices: Notices,
+    ) -> None:
+        self._plan = plan
+        self._membership = membership
+        self._lifecycle = lifecycle
+        self._aggregation = aggregation
+        self._notices = notices
+
+    def answer(self, question: Question, now_s: float) -> Answer:
+        """The answer to a question; what is asked for has begun by then, or waits its turn."""
+        if isinstance(question, AskStatus):
+            return StatusAnswer(status=self.status(now_s))
+        if isinstance(question, AskMetrics):
+            return MetricsAnswer(metrics=self.metrics(now_s))
+        if isinstance(question, FeedQuestion):
+            answer = self._lifecycle.feeds.answer(question)
+            self._lifecycle.begin_epoch_if_due(now_s)  # Spark may wait for it
+            return answer
+        if self._lifecycle.phase.is_over:
+            return NotNow(reason=f"run {self._plan.run!r} has {self._lifecycle.phase} already")
+        if isinstance(question, MoveQuestion):
+            return self._taken_up(question, now_s)
+        if isinstance(question, AskDrain):
+            self._lifecycle.drain(now_s)
+        else:
+            self._lifecycle.stop(now_s)
+        return Done()
+
+    def _taken_up(self, question: MoveQuestion, now_s: float) -> Answer:
+        moves = self._lifecycle.moves
+        try:
+            if isinstance(question, AskMove):
+                return Decided(decision=moves.move(question.task, question.worker, now_s))
+            if isinstance(question, AskRebalance):
+                return Decided(decision=moves.rebalance(None, None, now_s))
+            return NotNow(reason="not yet")
+        except RunError as error:
+            return NotNow(reason=str(error))
+
+    def status(self, now_s: float) -> RunStatus:
+        """How far the run is and who takes part."""
+        seats = self._membership.seats.values()
+        return RunStatus(
+            run=self._plan.run,
+            topology=self._plan.topology,
+            phase=self._lifecycle.phase,
+            run_s=self._lifecycle.run_s(now_s),
+            scheduler=self._lifecycle.placement.scheduler.name,
+            assignment=self._lifecycle.placement.number,
+            workers=tuple(self._worker_status(seat, now_s) for seat in seats),
+            restarts=sum(max(0, seat.generation - 1) for seat in seats),
+            notices=self._notices.all(),
+            error=None if self._lifecycle.error is None else str(self._lifecycle.error),
+            decisions=self._lifecycle.moves.decisions.all(),
+        )
+
+    def _worker_status(self, seat: Seat, now_s: float) -> WorkerStatus:
+        member = seat.member
+        state: WorkerState
+        if member is not None:
+            state = "silent" if member.silent else member.stage
+        else:
+            state = "left" if self._lifecycle.phase.is_over or seat.ended else "awaited"
+        return WorkerStatus(
+            worker=seat.worker,
+            state=state,
+            generation=seat.generation,
+            host=member.about.host if member else None,
+            pid=member.about.pid if member else None,
+            node=member.about.node if member else None,
+            tasks=self._lifecycle.placement.tasks_on(seat.worker),
+            silent_s=now_s - member.reached_at_s if member else None,
+        )
+
+    def metrics(self, now_s: float) -> RunMetrics:
+        """All counts."""
+        assignment = self._lifecycle.placement.assignment
+        worker_of = {} if assignment is None else assignment.worker_of
+        return self._aggregation.metrics(now_s, run_s=self._lifecycle.run_s(now_s), worker_of=worker_of)
