@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.control import feeding, moving, protocol
+from penstock.control import feeding, moving, protocol, scheduling
 from penstock.control.codec import decode_answer, decode_from_controller, decode_to_controller, encode
 from penstock.control.protocol import Answer, AskStop, Begin, Deploy, FromController, FromWorker, Question, Register
 from penstock.errors import ProtocolError
@@ -66,7 +66,8 @@ def test_every_message_survives_the_wire(way: str, kind: type[Any], data: st.Dat
 def test_every_message_of_the_protocol_is_on_one_side_only() -> None:
     defined = {
         value
-        for value in (*vars(protocol).values(), *vars(feeding).values(), *vars(moving).values())
+        for part in (protocol, feeding, moving, scheduling)
+        for value in vars(part).values()
         if isinstance(value, type) and issubclass(value, protocol.Message) and value is not protocol.Message
     }
 

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from penstock._native import Histogram
+from penstock.control.events import Launch
 from penstock.control.instructions import SendTo
 from penstock.control.metrics import ComponentMetrics, PairCounts, RunMetrics, TaskCounts
 from penstock.control.protocol import AskMetrics, Ended, Left, MetricsAnswer, Ready, Report, TaskFailure
@@ -228,3 +229,51 @@ def test_the_clock_of_the_run_begins_with_the_first_tuple_and_ends_with_the_run(
 
     assert stage.status().run_s == pytest.approx(3)
     assert stage.finished().summary.metrics.run_s == pytest.approx(3)
+
+
+# ---- tasks that move
+
+
+def test_what_a_task_did_before_it_moved_away_stays_done_and_no_rate_is_negative() -> None:
+    stage = Stage(workers=2)
+    first, second = stage.runs()
+    pair = PairCounts(edge=1, source=2, target=3, tuples=40, bytes=400)
+
+    stage.says(first, report(1, TaskCounts(task=0), TaskCounts(task=2, processed=100, emitted=40), pairs=(pair,)))
+    stage.says(first, report(2, TaskCounts(task=0, emitted=5)))
+    stage.says(second, report(2, TaskCounts(task=2, processed=1)))
+    stage.says(second, report(3, TaskCounts(task=2, processed=11)))
+
+    split = component(stage, "split")
+    assert (split.processed, split.processed_per_s) == (111, pytest.approx(10))
+    assert component(stage, "lines").emitted_per_s == 0
+    assert [(edge.edge, edge.tuples, edge.tuples_per_s) for edge in metrics(stage).edges] == [(0, 0, 0), (1, 40, 0)]
+
+
+def test_traffic_is_told_by_how_far_it_goes() -> None:
+    stage = Stage(workers=3)
+    stage.happens(Launch())
+    first, *others = [stage.comes(worker, node=node) for worker, node in enumerate(["a", "a", "b"])]
+    for connection in (first, *others):
+        stage.says(connection, Ready(assignment=1))
+    place = {task: worker.worker for worker in stage.status().workers for task in worker.tasks}
+    assert place == {0: 0, 1: 2, 2: 1, 3: 0}
+
+    def sent(at_s: float, count: int) -> Report:
+        ways = [(0, 0, 1), (0, 0, 2), (1, 0, 3)]
+        pairs = [
+            PairCounts(edge=edge, source=source, target=target, tuples=count * (number + 1), bytes=10 * count)
+            for number, (edge, source, target) in enumerate(ways)
+        ]
+        return report(at_s, TaskCounts(task=0), pairs=tuple(pairs))
+
+    stage.says(first, sent(1, 0))
+    stage.says(first, sent(2, 100))
+    traffic = metrics(stage).traffic
+    assert traffic.between_nodes_tuples_per_s == pytest.approx(100)
+    assert traffic.between_workers_tuples_per_s == pytest.approx(200)
+    assert traffic.within_workers_tuples_per_s == pytest.approx(300)
+    assert (traffic.between_nodes_bytes_per_s, traffic.between_workers_bytes_per_s) == (
+        pytest.approx(1000),
+        pytest.approx(1000),
+    )

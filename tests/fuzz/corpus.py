@@ -79,6 +79,7 @@ from penstock.control.protocol import (
     Tried,
     Trying,
 )
+from penstock.control.scheduling import AskScheduling
 from penstock.plan.assignment import Assignment
 from penstock.transport.frames import FrameKind, pack_header
 from penstock.transport.ring import Route
@@ -202,6 +203,9 @@ def to_controller() -> list[bytes]:
         AskMove(task="count[0]", worker=1),
         AskRebalance(),
         AskScale(component="count", tasks=8),
+        AskScheduling(
+            scheduler="t-storm", parameters={"gamma": 1.7}, settings={"load_alpha": 0.5, "load_every_s": None}
+        ),
         AskTaken(component="events", query="q", query_run="r", batch=7, parts=(WrittenPart(grant=3, rows=100),)),
     )
     return [encode(message) for message in said]

@@ -10,7 +10,7 @@ import msgspec
 from penstock._native import Histogram
 from penstock.control.failures import FailureLog
 from penstock.control.latency import LatencyRecord, latency_of
-from penstock.control.metrics import ComponentMetrics, EdgeMetrics, RunMetrics, TaskMetrics
+from penstock.control.metrics import ComponentMetrics, EdgeMetrics, RunMetrics, TaskMetrics, TrafficMetrics
 from penstock.control.protocol import Report
 from penstock.control.tally import Tally
 from penstock.plan.edges import Edge
@@ -49,7 +49,7 @@ class Aggregation:
         self._ends = {task.component for task in tasks} - {edge.source for edge in edges}
         self._sources: dict[int, _Source] = {}
         self._past = Tally()
-        """What generations that are gone had last reported."""
+        """What generations that are gone, and tasks that have moved away, had last reported."""
         self._latency: defaultdict[str, LatencyRecord] = defaultdict(LatencyRecord)
         self._hops: defaultdict[int, LatencyRecord] = defaultdict(LatencyRecord)
 
@@ -64,6 +64,10 @@ class Aggregation:
         known = self._sources.get(worker)
         if known is not None and known.generation != generation:
             self._past = self._past.plus(Tally.of(known.last))
+            known = None
+        elif known is not None and _tasks_of(known.last) - _tasks_of(report):
+            # Tasks have moved away, and what they did here stays done. There is no rate between these two reports.
+            self._past = self._past.plus(Tally.of(known.last).without(Tally.of(report)))
             known = None
         self._sources[worker] = _Source(
             generation=generation, last=report, last_at_s=now_s, before=known.last if known else None
@@ -83,7 +87,9 @@ class Aggregation:
             rates = rates.plus(source.rate(now_s))
         return rates
 
-    def metrics(self, now_s: float, *, run_s: float, worker_of: Mapping[int, int]) -> RunMetrics:
+    def metrics(
+        self, now_s: float, *, run_s: float, worker_of: Mapping[int, int], node_of: Mapping[int, str]
+    ) -> RunMetrics:
         """Everything, as it is now."""
         totals, rates = self.totals(), self.rates(now_s)
         tasks = self._task_metrics(totals, rates, worker_of)
@@ -93,6 +99,7 @@ class Aggregation:
             components=self._component_metrics(tasks, now_s),
             tasks=tasks,
             edges=self._edge_metrics(totals, rates, now_s),
+            traffic=_traffic(rates, worker_of, node_of),
             end_to_end=latency_of(whole),
             end_to_end_histogram=None if whole is None else whole.to_bytes(),
             lost=int(totals.lost),
@@ -168,3 +175,26 @@ class Aggregation:
             if total is not None:
                 whole.add(total, 0.0)
         return whole.total
+
+
+def _tasks_of(report: Report) -> set[int]:
+    return {counts.task for counts in report.tasks}
+
+
+def _traffic(rates: Tally, worker_of: Mapping[int, int], node_of: Mapping[int, str]) -> TrafficMetrics:
+    tuples, size = [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]
+    for (_, source, target), row in rates.pairs.items():
+        here, there = worker_of.get(source), worker_of.get(target)
+        if here is None or there is None:
+            continue
+        # Where a worker is just being restarted its node is not known, and another is presumed.
+        distance = 0 if here == there else 1 if node_of.get(here, here) == node_of.get(there, there) else 2
+        tuples[distance] += row.tuples
+        size[distance] += row.bytes
+    return TrafficMetrics(
+        within_workers_tuples_per_s=tuples[0],
+        between_workers_tuples_per_s=tuples[1],
+        between_nodes_tuples_per_s=tuples[2],
+        between_workers_bytes_per_s=size[1],
+        between_nodes_bytes_per_s=size[2],
+    )

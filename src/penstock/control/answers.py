@@ -20,6 +20,8 @@ from penstock.control.membership import Membership, Seat
 from penstock.control.metrics import RunMetrics
 from penstock.control.moving import AskMove, AskRebalance, Decided, MoveQuestion
 from penstock.control.notices import Notices
+from penstock.control.online_scheduling import OnlineScheduling
+from penstock.control.scheduling import AskScheduling
 from penstock.control.settings import RunPlan
 from penstock.control.status import RunStatus, WorkerState, WorkerStatus
 from penstock.errors import RunError
@@ -35,12 +37,14 @@ class Answers:
         plan: RunPlan,
         membership: Membership,
         lifecycle: Lifecycle,
+        scheduling: OnlineScheduling,
         aggregation: Aggregation,
         notices: Notices,
     ) -> None:
         self._plan = plan
         self._membership = membership
         self._lifecycle = lifecycle
+        self._scheduling = scheduling
         self._aggregation = aggregation
         self._notices = notices
 
@@ -58,6 +62,8 @@ class Answers:
             return NotNow(reason=f"run {self._plan.run!r} has {self._lifecycle.phase} already")
         if isinstance(question, MoveQuestion):
             return self._taken_up(question, now_s)
+        if isinstance(question, AskScheduling):
+            return self._scheduling.answer(question)
         if isinstance(question, AskDrain):
             self._lifecycle.drain(now_s)
         else:
@@ -70,7 +76,7 @@ class Answers:
             if isinstance(question, AskMove):
                 return Decided(decision=moves.move(question.task, question.worker, now_s))
             if isinstance(question, AskRebalance):
-                return Decided(decision=moves.rebalance(None, None, now_s))
+                return Decided(decision=moves.rebalance(self._scheduling.load, self._scheduling.traffic, now_s))
             return NotNow(reason="not yet")
         except RunError as error:
             return NotNow(reason=str(error))
@@ -90,6 +96,7 @@ class Answers:
             notices=self._notices.all(),
             error=None if self._lifecycle.error is None else str(self._lifecycle.error),
             decisions=self._lifecycle.moves.decisions.all(),
+            scheduling=self._scheduling.status(),
         )
 
     def _worker_status(self, seat: Seat, now_s: float) -> WorkerStatus:
@@ -114,4 +121,6 @@ class Answers:
         """All counts."""
         assignment = self._lifecycle.placement.assignment
         worker_of = {} if assignment is None else assignment.worker_of
-        return self._aggregation.metrics(now_s, run_s=self._lifecycle.run_s(now_s), worker_of=worker_of)
+        node_of = {member.worker: member.about.node for member in self._membership.members()}
+        run_s = self._lifecycle.run_s(now_s)
+        return self._aggregation.metrics(now_s, run_s=run_s, worker_of=worker_of, node_of=node_of)

@@ -9,6 +9,7 @@ from penstock.control.feeding import FeedAnswer, FeedQuestion
 from penstock.control.message import Message
 from penstock.control.metrics import RunMetrics
 from penstock.control.moving import Decided, MoveQuestion
+from penstock.control.scheduling import AskScheduling
 from penstock.control.status import RunStatus
 
 __all__ = [
@@ -63,5 +64,5 @@ class NotNow(Message, frozen=True, kw_only=True):
     reason: str
 
 
-Question = AskStatus | AskMetrics | AskDrain | AskStop | FeedQuestion | MoveQuestion
+Question = AskStatus | AskMetrics | AskDrain | AskStop | FeedQuestion | MoveQuestion | AskScheduling
 Answer = StatusAnswer | MetricsAnswer | Done | NotNow | Decided | FeedAnswer

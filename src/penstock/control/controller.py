@@ -6,12 +6,11 @@
 
 It is the same object that the driver's server thread, the in-process cluster of the test kit and the tests drive.
 What it decides is in the parts: membership (who takes part), lifecycle (how far the run is), moves (which tasks go to
-other workers), patience (who is out of reach), recovery (who is lost). What it tells people is in answers.
+other workers), online_scheduling (which had better), patience (who is out of reach), recovery (who is lost). What it
+tells people is in answers.
 """
 
 from __future__ import annotations
-
-import contextlib
 
 from penstock.control.aggregation import Aggregation
 from penstock.control.answers import Answers
@@ -38,6 +37,7 @@ from penstock.control.membership import CALLS, ECHO, Member, Membership
 from penstock.control.metrics import RunMetrics
 from penstock.control.moving import Moved, NotPrepared, Prepared
 from penstock.control.notices import Notices
+from penstock.control.online_scheduling import OnlineScheduling
 from penstock.control.patience import Patience
 from penstock.control.peers import PeerGone
 from penstock.control.protocol import (
@@ -65,6 +65,7 @@ from penstock.control.protocol import (
     Trying,
 )
 from penstock.control.recovery import Recovery
+from penstock.control.scheduling import Declined, StoreTrouble
 from penstock.control.settings import ControlSettings, RunPlan
 from penstock.control.status import Phase, RunStatus
 from penstock.errors import RunError, StartError
@@ -87,7 +88,10 @@ class Controller:
         self._lifecycle = Lifecycle(plan, settings, self._membership, self._notices, self._out)
         self._recovery = Recovery(settings, self._membership, self._lifecycle, self._notices, self._out)
         self._patience = Patience(settings, self._membership, self._lifecycle, self._recovery, self._notices, self._out)
-        self._answers = Answers(plan, self._membership, self._lifecycle, self._aggregation, self._notices)
+        self._scheduling = OnlineScheduling(plan, self._membership, self._lifecycle, self._notices, self._out)
+        self._answers = Answers(
+            plan, self._membership, self._lifecycle, self._scheduling, self._aggregation, self._notices
+        )
 
     @property
     def phase(self) -> Phase:
@@ -118,14 +122,20 @@ class Controller:
             error = RunError(f"the query that feeds {event.component!r} fails again and again: {event.error}")
             self._lifecycle.fail(error, now_s)
         elif isinstance(event, Proposed):
-            self._proposed(event, now_s)
+            self._scheduling.proposed(event, now_s)
+        elif isinstance(event, Declined):
+            self._scheduling.declined(event, now_s)
+        elif isinstance(event, StoreTrouble):
+            self._scheduling.store_trouble(event)
         elif isinstance(event, Launch):
             self._lifecycle.launch(now_s)
         else:
             self._patience.watch(now_s)
             self._recovery.watch(now_s)
             self._lifecycle.begin_epoch_if_due(now_s)
+            self._scheduling.sample_if_due(now_s)
         self._lifecycle.advance(now_s)
+        self._scheduling.advance()
         self._tell_the_end(now_s)
         decided = self._out.copy()
         self._out.clear()
@@ -200,6 +210,7 @@ class Controller:
         elif isinstance(message, Report):
             try:
                 self._aggregation.report(member.worker, member.generation, message, now_s)
+                self._scheduling.report(member, message)
                 moves = self._lifecycle.moves
                 at_home = (spout for spout in message.spouts if moves.is_at_home(spout.task, member.worker))
                 self._lifecycle.epochs.heard(at_home)
@@ -263,10 +274,6 @@ class Controller:
             moves.not_prepared(member, message)
         else:
             moves.moved(member, message)
-
-    def _proposed(self, event: Proposed, now_s: float) -> None:
-        with contextlib.suppress(RunError):  # the decision says why
-            self._lifecycle.moves.request(event.worker_of, event.why, by=event.scheduler, now_s=now_s)
 
     def _peer_gone(self, message: PeerGone, now_s: float) -> None:
         """A worker found another one dead, sooner than we could."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from penstock.control.protocol import FromWorker, Question
+from penstock.control.scheduling import Declined, StoreTrouble
 
 __all__ = [
     "Arrived",
@@ -99,6 +100,10 @@ class Proposed(msgspec.Struct, frozen=True, kw_only=True):
     """Who planned it."""
     why: str
     """What it is good for, for people."""
+    assignment: int | None = None
+    """The number of the assignment that it was made to replace; None: whichever is in force."""
+    schedule: int | None = None
+    """Its number in the load store, if it comes from there."""
 
 
 class Tick(msgspec.Struct, frozen=True, kw_only=True):
@@ -117,5 +122,7 @@ Event = (
     | FeedOver
     | FeedFailed
     | Proposed
+    | Declined
+    | StoreTrouble
     | Tick
 )

@@ -7,6 +7,7 @@ import msgspec
 from penstock.checkpoint.manifest import Manifest
 from penstock.control.metrics import RunMetrics
 from penstock.control.protocol import Answer, FromController, Ping
+from penstock.control.scheduling import KeepChoice, KeepLoad, ScheduleOutcome
 from penstock.control.status import RunStatus
 from penstock.errors import RunError
 
@@ -62,4 +63,4 @@ class Fail(msgspec.Struct, frozen=True, kw_only=True):
     summary: RunSummary
 
 
-Instruction = SendTo | StartWorker | StopWorker | CommitEpoch | Finish | Fail
+Instruction = SendTo | StartWorker | StopWorker | CommitEpoch | KeepLoad | KeepChoice | ScheduleOutcome | Finish | Fail

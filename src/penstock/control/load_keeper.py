@@ -64,8 +64,6 @@ class LoadKeeper:
         self._lock = threading.Lock()
         self._closed = False
         self._store: LoadStore | None = None
-        self._is_entered = False
-        """Whether the store has the run."""
         self._in_trouble = False
         self._last_fetched = 0
         self._undecided: dict[int, ScheduleOutcome] = {}
@@ -141,15 +139,14 @@ class LoadKeeper:
     def _open(self) -> LoadStore:
         if self._store is None:
             self._store = LoadStore.open(self._url)
-        if not self._is_entered:
-            self._store.put_run(
-                self._facts.run,
-                topology=self._facts.topology,
-                edges=self._facts.edges,
-                choice=self._choice,
-                now_s=time.time(),
-            )
-            self._is_entered = True
+            if self._facts.run not in {known.run for known in self._store.runs()}:
+                self._store.put_run(
+                    self._facts.run,
+                    topology=self._facts.topology,
+                    edges=self._facts.edges,
+                    choice=self._choice,
+                    now_s=time.time(),
+                )
         return self._store
 
     def _close_store(self) -> None:
@@ -190,6 +187,7 @@ class LoadKeeper:
                         worker_of=schedule.worker_of,
                         scheduler=schedule.scheduler,
                         why=schedule.reason,
+                        assignment=schedule.assignment,
                     )
                 )
             elif schedule.status == "refused":

@@ -15,6 +15,7 @@ __all__ = [
     "RunMetrics",
     "TaskCounts",
     "TaskMetrics",
+    "TrafficMetrics",
 ]
 
 
@@ -106,6 +107,17 @@ class EdgeMetrics(msgspec.Struct, frozen=True, kw_only=True):
     """From one task's emission to the next one's hands, lately; None if nobody measured it."""
 
 
+class TrafficMetrics(msgspec.Struct, frozen=True, kw_only=True):
+    """What flows between tasks in a second, by how far it goes. By reference, within a worker, no bytes are counted."""
+
+    within_workers_tuples_per_s: float = 0.0
+    between_workers_tuples_per_s: float = 0.0
+    """Between workers of one node."""
+    between_nodes_tuples_per_s: float = 0.0
+    between_workers_bytes_per_s: float = 0.0
+    between_nodes_bytes_per_s: float = 0.0
+
+
 class FailureMetrics(msgspec.Struct, frozen=True, kw_only=True):
     """One kind of exception in user code: how often, and what the first one looked like."""
 
@@ -126,6 +138,7 @@ class RunMetrics(msgspec.Struct, frozen=True, kw_only=True):
     components: tuple[ComponentMetrics, ...]
     tasks: tuple[TaskMetrics, ...]
     edges: tuple[EdgeMetrics, ...]
+    traffic: TrafficMetrics = TrafficMetrics()
     end_to_end: Latency | None
     """From the spout to the end of the work of components that nobody reads, since the run began."""
     end_to_end_histogram: bytes | None

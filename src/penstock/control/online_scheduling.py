@@ -52,19 +52,18 @@ class OnlineScheduling:
     def __init__(
         self,
         plan: RunPlan,
-        choice: Choice | None,
         membership: Membership,
         lifecycle: Lifecycle,
         notices: Notices,
         out: list[Instruction],
     ) -> None:
-        self._choice = choice
+        self._choice = plan.choice
         self._membership = membership
         self._lifecycle = lifecycle
         self._notices = notices
         self._out = out
         self._monitor = LoadMonitor(plan.edges)
-        self._proposals: dict[int, int] = {}
+        self._proposals: dict[int, int | None] = {}
         """The decisions that wait for their end, and the schedule of each."""
         self._verdict: tuple[str, float] | None = None
 
@@ -118,17 +117,21 @@ class OnlineScheduling:
     def proposed(self, event: Proposed, now_s: float) -> None:
         """A schedule was fetched from the store."""
         current = self._lifecycle.placement.number
-        if event.assignment != current:
+        if event.assignment not in (None, current):
             reason = f"it was made to replace assignment {event.assignment}, and now {current} is in force"
-            self._out.append(ScheduleOutcome(schedule=event.schedule, status="superseded", reason=reason))
+            self._tell(event.schedule, "superseded", reason)
             return
         self._verdict = None
         try:
             decision = self._lifecycle.moves.request(event.worker_of, event.why, by=event.scheduler, now_s=now_s)
         except RunError as error:
-            self._out.append(ScheduleOutcome(schedule=event.schedule, status="refused", reason=str(error)))
+            self._tell(event.schedule, "refused", str(error))
         else:
             self._proposals[decision] = event.schedule
+
+    def _tell(self, schedule: int | None, status: ScheduleStatus, reason: str) -> None:
+        if schedule is not None:
+            self._out.append(ScheduleOutcome(schedule=schedule, status=status, reason=reason))
 
     def declined(self, event: Declined, now_s: float) -> None:
         """Something was planned, and is not worth doing."""
@@ -149,9 +152,7 @@ class OnlineScheduling:
                     status = "applied"
                 elif decision.state == "replaced":
                     status = "superseded"
-                number = self._proposals.pop(decision.number)
-                reason = decision.reason or ""
-                self._out.append(ScheduleOutcome(schedule=number, status=status, reason=reason))
+                self._tell(self._proposals.pop(decision.number), status, decision.reason or "")
 
     # ---- another mind
 

@@ -16,6 +16,7 @@ from penstock.control.protocol import (
     Question,
     StatusAnswer,
 )
+from penstock.control.scheduling import AskScheduling, Scalar
 from penstock.control.status import RunStatus
 from penstock.errors import RunError
 
@@ -48,6 +49,14 @@ class Asker(ABC):
     def stop(self) -> None:
         """Has the run end now. Returns at once; RunError if it is over already."""
         self._demand(AskStop())
+
+    def use_scheduler(self, scheduler: str, parameters: dict[str, Scalar]) -> None:
+        """Has another scheduler used; RunError if it cannot be."""
+        self._demand(AskScheduling(scheduler=scheduler, parameters=parameters))
+
+    def tune_scheduling(self, settings: dict[str, Scalar]) -> None:
+        """Has settings of online scheduling changed; RunError if one cannot be."""
+        self._demand(AskScheduling(settings=settings))
 
     def _demand(self, question: Question) -> None:
         answer = self.ask(question)

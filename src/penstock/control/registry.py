@@ -2,7 +2,8 @@
 
 A file holds the keys of its run, so the folder is the user's alone (0700), and so is each file (0600). A driver that
 was killed leaves its file behind; whoever looks next sees that the process is gone, and removes it. Where the streams
-of a run are, which Spark may still read when the run is over, is in a file of its own, which stays.
+of a run are, which Spark may still read when the run is over, is in a file of its own, which stays; and so does the
+history of its load, of the last runs.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import os
 import socket
 import stat
 from pathlib import Path
+from urllib.parse import quote
 
 import msgspec
 
@@ -23,9 +25,12 @@ __all__ = ["RunDirectory", "RunFile", "RunStreams"]
 
 _SUFFIX = ".run"
 _STREAMS_SUFFIX = ".streams"
+_LOAD_SUFFIX = ".load"
 
 # Of so many runs it is kept where their streams are.
 _MOST_STREAMS = 100
+# Of so many runs the history of their load is kept.
+_MOST_LOADS = 20
 
 
 def _boot_id() -> str:
@@ -49,6 +54,8 @@ class RunFile(RunStreams, frozen=True, kw_only=True):
     endpoint: str
     server_public: bytes
     keys: LinkKeys
+    load_store: str | None = None
+    """Where its load and its schedules are kept, as a URL."""
     driver: ProcessIdentity = msgspec.field(default_factory=ProcessIdentity.current)
     host: str = msgspec.field(default_factory=socket.gethostname)
     boot_id: str = msgspec.field(default_factory=_boot_id)
@@ -83,6 +90,10 @@ class RunDirectory:
             self._put(f"{file.run}{_STREAMS_SUFFIX}", about)
             for old in self._all_streams()[:-_MOST_STREAMS]:
                 (self.path / f"{old.run}{_STREAMS_SUFFIX}").unlink(missing_ok=True)
+        alive = {known.run for known in self.runs()}
+        for place in self._loads()[:-_MOST_LOADS]:
+            if place.stem not in alive:
+                place.unlink(missing_ok=True)
         self._put(f"{file.run}{_SUFFIX}", file)
 
     def _put(self, name: str, content: RunStreams) -> None:
@@ -95,6 +106,21 @@ class RunDirectory:
         except BaseException:
             draft.unlink(missing_ok=True)
             raise
+
+    def load_store_of(self, run: str) -> str:
+        """Where the load of a run is kept if nobody says otherwise: a file beside its own, which stays."""
+        return f"sqlite://{quote(str(self.path.absolute() / f'{run}{_LOAD_SUFFIX}'))}"
+
+    def load_stores(self) -> list[str]:
+        """The files with the load of runs, those that are over included, oldest first."""
+        return [f"sqlite://{quote(str(path.absolute()))}" for path in self._loads()]
+
+    def _loads(self) -> list[Path]:
+        found = {}
+        for place in self.path.glob(f"*{_LOAD_SUFFIX}") if self._is_ours() else ():
+            with contextlib.suppress(OSError):
+                found[place] = place.stat().st_mtime
+        return sorted(found, key=lambda place: found[place])
 
     def withdraw(self, run: str) -> None:
         """Removes a run's file, if it is there."""

@@ -74,6 +74,7 @@ class Generator:
         self._steadiness.settings = judgement_settings(choice)
         if before is None or (before.scheduler, before.parameters) != (choice.scheduler, choice.parameters):
             self._sample, self._planned_at_s = 0, 0.0
+            self._steadiness.drop_candidate()
 
     def _note_moves(self, assignment: Assignment | None, now_s: float) -> None:
         """Whoever moved tasks: they are not to wander."""

@@ -41,9 +41,11 @@ from penstock.control.events import (
 from penstock.control.host import Host
 from penstock.control.instructions import CommitEpoch, Fail, Finish, Instruction, SendTo, StartWorker, StopWorker
 from penstock.control.keys import RunKeys
+from penstock.control.load_keeper import LoadKeeper
 from penstock.control.numbering import Numbering
 from penstock.control.protocol import Answer, Ping, Question
 from penstock.control.questions import Asker
+from penstock.control.scheduling import Declined, KeepChoice, KeepLoad, ScheduleOutcome, StoreTrouble
 from penstock.control.wire import bound_router, endpoint_of
 from penstock.errors import ProtocolError, RunError
 from penstock.transport.gate import Gate
@@ -91,6 +93,7 @@ class ControlServer(Asker):
         self.endpoint = endpoint_of(public_host or bind_host, port)
         self._host: Host | None = None
         self._keeper: CheckpointKeeper | None = None
+        self._load_keeper: LoadKeeper | None = None
         self._thread: threading.Thread | None = None
         self._numberings: OrderedDict[bytes, Numbering] = OrderedDict()
         self._deserted: list[bytes] = []
@@ -106,9 +109,9 @@ class ControlServer(Asker):
 
     # ---- from any thread
 
-    def launch(self, host: Host, keeper: CheckpointKeeper | None = None) -> None:
+    def launch(self, host: Host, keeper: CheckpointKeeper | None = None, load_keeper: LoadKeeper | None = None) -> None:
         """Starts the run: the host is asked for workers."""
-        self._host, self._keeper = host, keeper
+        self._host, self._keeper, self._load_keeper = host, keeper, load_keeper
         self._thread = threading.Thread(target=self._serve, name="penstock-control", daemon=True)
         self.post(Launch())
         self._thread.start()
@@ -122,6 +125,8 @@ class ControlServer(Asker):
         | FeedOver
         | FeedFailed
         | Proposed
+        | Declined
+        | StoreTrouble
         | Launch
         | Arrived,
     ) -> bool:
@@ -268,6 +273,9 @@ class ControlServer(Asker):
         elif isinstance(instruction, CommitEpoch):
             assert self._keeper is not None
             self._keeper.commit(instruction.manifest)
+        elif isinstance(instruction, KeepLoad | KeepChoice | ScheduleOutcome):
+            if self._load_keeper is not None:
+                self._load_keeper.keep(instruction)
         else:
             self._end = instruction
             self._over.set()

@@ -8,6 +8,7 @@ import msgspec
 
 from penstock.checkpoint.manifest import Manifest
 from penstock.checkpoint.shape import SavedShape
+from penstock.control.load_records import Choice
 from penstock.flow.delivery import Delivery
 from penstock.plan.edges import Edge
 from penstock.plan.schedulers.base import Scheduler
@@ -32,6 +33,8 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     """The spouts that Spark feeds."""
     pinned: dict[int, str] = {}
     """Tasks that cannot move while they run, and why."""
+    choice: Choice | None = None
+    """How the placement is thought over while the run goes on; None: load is not even measured."""
     checkpoint_url: str | None = None
     """Where tasks are saved, exactly once."""
     shape: SavedShape | None = None

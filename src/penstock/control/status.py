@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 
 from penstock.control.decisions import Decision
+from penstock.control.scheduling import SchedulingStatus
 
 __all__ = ["Phase", "RunStatus", "WorkerState", "WorkerStatus"]
 
@@ -75,3 +76,5 @@ class RunStatus(msgspec.Struct, frozen=True, kw_only=True):
     """Why it fails or failed."""
     decisions: tuple[Decision, ...] = ()
     """The last ones about where tasks run, oldest first."""
+    scheduling: SchedulingStatus | None = None
+    """Who plans meanwhile; None where nothing is measured."""

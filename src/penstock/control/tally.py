@@ -67,6 +67,13 @@ class Tally:
             lost=self.lost + times * other.lost,
         )
 
+    def without(self, other: Tally) -> Tally:
+        """The rows that the other does not have."""
+        return Tally(
+            tasks={key: row for key, row in self.tasks.items() if key not in other.tasks},
+            pairs={key: row for key, row in self.pairs.items() if key not in other.pairs},
+        )
+
     def task(self, task: int) -> TaskTally:
         """The row of a task."""
         return self.tasks.get(task, TaskTally())

@@ -56,6 +56,10 @@ class Steadiness:
         self._candidate = fresh.proposed
         return self._declined(fresh, f"{fresh.reason}: to be applied if that is still so in the next period")
 
+    def drop_candidate(self) -> None:
+        """What was proposed last time does not count any more: it is another scheduler's turn."""
+        self._candidate = None
+
     def moved(self, now_s: float, moves: Iterable[Move]) -> None:
         """These tasks were moved, for whatever reason."""
         for move in moves:

@@ -14,17 +14,22 @@ from typing import TYPE_CHECKING, Self
 
 from penstock.checkpoint.store import CheckpointStore
 from penstock.control.checkpoint_keeper import CheckpointKeeper
+from penstock.control.choosing import name_of
 from penstock.control.controller import Controller
 from penstock.control.instructions import Fail, Finish
 from penstock.control.keys import RunKeys
+from penstock.control.load_keeping import kept_load
 from penstock.control.metrics import RunMetrics
 from penstock.control.prometheus import prometheus_text
 from penstock.control.registry import RunDirectory, RunFile
+from penstock.control.scheduling import Scalar
 from penstock.control.server import ControlServer
 from penstock.control.settings import RunPlan
 from penstock.control.status import Phase, RunStatus
 from penstock.control.ticket import Ticket
 from penstock.errors import RunError, SlotsError, StartError
+from penstock.plan.schedulers.base import Scheduler
+from penstock.plan.schedulers.registry import scheduler as scheduler_named
 from penstock.spark.addresses import driver_address
 from penstock.spark.feed_query import FeedQuery
 from penstock.spark.feed_ticket import FeedTicket
@@ -83,7 +88,9 @@ class Run:
                     public_host=address.public_host,
                 )
             )
-            self._publish(keys)
+            directory = RunDirectory.default()
+            load_store = settings.scheduling.store or directory.load_store_of(plan.run)
+            self._publish(directory, keys, load_store)
             self._keys, self._worker_settings = keys, settings.worker
             self._feeds: list[FeedQuery] = []
 
@@ -107,7 +114,8 @@ class Run:
             # A script that ends without stopping its run: our threads would be cut off in the middle of a word.
             atexit.register(self.abandon)
             resources.callback(atexit.unregister, self.abandon)
-            self._server.launch(host, keeper)
+            load_keeper = resources.enter_context(kept_load(plan, load_store, post=self._server.post))
+            self._server.launch(host, keeper, load_keeper)
             self._resources = resources.pop_all()
 
     # ---- asking
@@ -125,6 +133,32 @@ class Run:
     def prometheus(self) -> str:
         """All counts in Prometheus' text format, for a scraper."""
         return prometheus_text(self.status(), self.metrics())
+
+    # ---- scheduling
+
+    def use_scheduler(self, scheduler: str | type[Scheduler], **parameters: Scalar) -> None:
+        """Places the tasks by another scheduler from now on, or by the same with other parameters.
+
+        If it would place them so much better that it is worth the moves, they move while the run goes on.
+
+        Args:
+            scheduler: a name such as ``"t-storm"``, or ``"package.module:Class"``, or that class.
+            parameters: of the scheduler, such as ``gamma=1.7``; the others are as by default.
+
+        Raises:
+            ValueError: there is no such scheduler, or no such parameter. Nothing has changed then.
+        """
+        name = scheduler if isinstance(scheduler, str) else name_of(scheduler)
+        scheduler_named(name, **parameters)
+        self._server.use_scheduler(name, parameters)
+
+    def tune_scheduling(self, **settings: Scalar) -> None:
+        """Changes settings of online scheduling, such as ``load_alpha=0.3``: any of `SchedulingSettings` by name.
+
+        Raises:
+            RunError: there is no such setting, or it has a wrong value. Nothing has changed then.
+        """
+        self._server.tune_scheduling(settings)
 
     def summary(self) -> Summary:
         """What is left of the run. RunError if it failed, or is not over."""
@@ -261,9 +295,8 @@ class Run:
         with self._release_lock:
             self._resources.close()
 
-    def _publish(self, keys: RunKeys) -> None:
+    def _publish(self, directory: RunDirectory, keys: RunKeys, load_store: str) -> None:
         """Lets the command line find this run. Where that is not possible, the run goes on without."""
-        directory = RunDirectory.default()
         file = RunFile(
             run=self.id,
             topology=self.topology.name,
@@ -272,6 +305,7 @@ class Run:
             keys=keys.client,
             started_at=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
             streams=spools_of(self.topology),
+            load_store=load_store,
         )
         try:
             directory.publish(file)

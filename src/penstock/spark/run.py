@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from penstock.control.choosing import first_choice
 from penstock.control.settings import RunPlan
 from penstock.flow.delivery import Delivery
 from penstock.plan.edges import edges_of
@@ -77,13 +78,14 @@ def run(
             task for, and on a local session that is started for this run one for each core of this machine.
         min_workers: how few will do when Spark has no room for more; by default all must come.
         spark: the session, classic or Connect; by default the active one, or else a local one for this run.
-        scheduler: which scheduler places the tasks.
+        scheduler: which scheduler places the tasks, and, unless it is ``even``, moves them while the run goes on, if
+            load and traffic say that another placement is better.
         delivery: what is promised when something dies: ``at_most_once``, ``at_least_once`` or ``exactly_once``; by
             default at least once, and exactly once if there is a checkpoint.
         checkpoint: where to save all state: a path or URL of any filesystem that pyarrow knows, which all workers
             reach. If there is something already, the run goes on from it.
         progress: called with the run about twice a second, for those who watch.
-        settings: any of `ControlSettings` and `WorkerSettings`, by name.
+        settings: any of `ControlSettings`, `WorkerSettings` and `SchedulingSettings`, by name.
 
     Raises:
         TopologyError: the topology cannot run; the text lists everything that is wrong with it.
@@ -149,6 +151,7 @@ def start(
         scheduler=planned,
         feeds=tuple(feeds_of(topology)),
         pinned={task.id: pinned[task.component] for task in tasks if task.component in pinned},
+        choice=first_choice(planned, asked.scheduling),
     )
     queries = queries_beside(topology)
     with contextlib.ExitStack() as resources:

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from penstock.control.scheduling_settings import SchedulingSettings
 from penstock.control.settings import ControlSettings
 from penstock.worker.settings import WorkerSettings
 
@@ -18,14 +19,16 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     control: ControlSettings
     worker: WorkerSettings
+    scheduling: SchedulingSettings
 
     @classmethod
     def of(cls, *, workers: int, min_workers: int | None, given: dict[str, Any]) -> RunSettings:
         """Sorts settings by whom they concern. ValueError names one that nobody knows, or that has a wrong value."""
         control_names = {*ControlSettings.__struct_fields__} - {"workers", "min_workers"}
         worker_names = {*WorkerSettings.__struct_fields__}
-        for name in given.keys() - control_names - worker_names:
-            known = sorted(control_names | worker_names)
+        scheduling_names = {*SchedulingSettings.__struct_fields__}
+        for name in given.keys() - control_names - worker_names - scheduling_names:
+            known = sorted(control_names | worker_names | scheduling_names)
             close = difflib.get_close_matches(name, known, n=1)
             hint = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(known)}"
             message = f"no setting of a run is named {name!r}; {hint}"
@@ -33,7 +36,12 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
         control = {"workers": workers, "min_workers": min_workers}
         control |= {name: value for name, value in given.items() if name in control_names}
         worker = {name: value for name, value in given.items() if name in worker_names}
-        return cls(control=_checked(control, ControlSettings), worker=_checked(worker, WorkerSettings))
+        scheduling = {name: value for name, value in given.items() if name in scheduling_names}
+        return cls(
+            control=_checked(control, ControlSettings),
+            worker=_checked(worker, WorkerSettings),
+            scheduling=_checked(scheduling, SchedulingSettings),
+        )
 
 
 _Settings = TypeVar("_Settings", bound=msgspec.Struct)
