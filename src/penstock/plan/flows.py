@@ -63,16 +63,18 @@ def flows_of(request: PlanRequest) -> Flows:
     known = {task.id for task in request.tasks}
     tuples = {pair: rate for pair, rate in traffic.tuples_per_s.items() if known.issuperset(pair)}
     sizes = {pair: rate for pair, rate in traffic.bytes_per_s.items() if known.issuperset(pair)}
-    if sizes:
+    if sizes and not tuples.keys() <= sizes.keys():
         _estimate_missing_bytes(request, tuples, sizes)
     local = _taken_out(request, tuples, sizes)
-    pairs = sorted(tuples.keys() | sizes.keys())
+    pairs = list(tuples if sizes.keys() <= tuples.keys() else tuples.keys() | sizes.keys())
+    source, target = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    order = np.lexsort((target, source))
     return Flows(
         measured=measured,
-        source=np.array([source for source, _ in pairs], dtype=np.int64),
-        target=np.array([target for _, target in pairs], dtype=np.int64),
-        tuples_per_s=np.array([tuples.get(pair, 0.0) for pair in pairs], dtype=np.float64),
-        bytes_per_s=np.array([sizes.get(pair, 0.0) for pair in pairs], dtype=np.float64),
+        source=source[order],
+        target=target[order],
+        tuples_per_s=np.array([tuples.get(pair, 0.0) for pair in pairs], dtype=np.float64)[order],
+        bytes_per_s=np.array([sizes.get(pair, 0.0) for pair in pairs], dtype=np.float64)[order],
         local=local,
     )
 
