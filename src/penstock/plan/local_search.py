@@ -11,10 +11,12 @@ __all__ = ["improve"]
 
 # A gain has to be more than the rounding of the sums that it is the difference of, or the search would never end.
 _ROUNDING = 1e-9
+# Overload is in squares of cores: this is the rounding of a change of it, and so little that it never adds up.
+_NOTHING = 1e-15
 # How many of the best places a unit tries: each next one keeps less of its traffic.
 _MOST_CANDIDATES = 12
 # How many workers without room are tried for a swap.
-_MOST_SWAP_WORKERS = 3
+_MOST_SWAP_WORKERS = 2
 
 
 def improve(problem: Problem, units: list[Unit], place: list[int], most_looks: int) -> bool:
@@ -78,17 +80,22 @@ class _Search:
             kept = (self._far - 1.0) * node_worth.get(self._node_of[worker], 0.0) + worker_worth.get(worker, 0.0)
             return kept + home.get(worker, 0.0)
 
-        overloaded = self._is_overloaded(here)
-        candidates = self._candidates(number, worker_worth, node_worth, overloaded)
-        if overloaded:
+        now = saved(here)
+        least = now + _ROUNDING * (1.0 + now)
+        if self._is_overloaded(here):
+            candidates = self._with_room(number, worker_worth, node_worth)
             relief = min((self._overload_change(number, worker), -saved(worker), worker) for worker in candidates)
             if relief[0] < -_ROUNDING:
                 return self._moved((number, relief[2]))
-        now = saved(here)
-        least = _ROUNDING * (1.0 + now)
-        better = sorted((now - saved(worker), worker) for worker in candidates if saved(worker) - now > least)
+        # On a node with less traffic than that no worker can be better: nearly all are left out by this.
+        nodes = {node for node, worth in node_worth.items() if self._far * worth > least}
+        nodes.update(self._node_of[worker] for worker in home)
+        workers = [worker for worker in worker_worth if self._node_of[worker] in nodes]
+        workers += [worker for worker in home if worker not in worker_worth]
+        workers += [min(self._on_node[node], key=self._share) for node in nodes]
+        better = sorted({(-saved(worker), worker) for worker in workers if saved(worker) > least})
         for turn, (loss, worker) in enumerate(better[:_MOST_CANDIDATES]):
-            if self._overload_change(number, worker) <= _ROUNDING:
+            if self._overload_change(number, worker) <= _NOTHING:
                 return self._moved((number, worker))
             if turn < _MOST_SWAP_WORKERS:
                 other = self._best_swap(number, worker, -loss - least)
@@ -108,16 +115,13 @@ class _Search:
             by_node[node_of[worker]] = by_node.get(node_of[worker], 0.0) + rate
         return by_worker, by_node
 
-    def _candidates(
-        self, number: int, worker_worth: dict[int, float], node_worth: dict[int, float], overloaded: bool
-    ) -> list[int]:
-        """Where it has neighbours, where it is now, and where on its neighbours' nodes there is most room."""
+    def _with_room(self, number: int, worker_worth: dict[int, float], node_worth: dict[int, float]) -> list[int]:
+        """Where an overloaded worker's unit may go: to a neighbour, or where there is most room, near or anywhere."""
         found = {*worker_worth, *self._units[number].at_home}
         nodes = sorted(node_worth, key=lambda node: (-node_worth[node], node))[:_MOST_CANDIDATES]
+        nodes.append(self._node_of[self._place[number]])
         found.update(min(self._on_node[node], key=self._share) for node in nodes)
-        if overloaded:
-            found.add(min(self._on_node[self._node_of[self._place[number]]], key=self._share))
-            found.add(min(range(len(self._busy)), key=self._share))
+        found.add(min(range(len(self._busy)), key=self._share))
         return sorted(found)
 
     def _best_swap(self, number: int, worker: int, gain: float) -> int | None:
@@ -127,24 +131,33 @@ class _Search:
         exchanged = dict(unit.neighbours)
         best, best_loss = None, gain
         for other in self._on_worker[worker]:
-            if not self._units[other].movable:
+            candidate = self._units[other]
+            if not candidate.movable or self._change(here, worker, unit.busy - candidate.busy) > _NOTHING:
                 continue
             # What the two exchange stays as far apart as it was, but each counted it as won.
             loss = self._loss(other, here) + 2.0 * between * exchanged.get(other, 0.0)
-            if loss < best_loss and self._swap_fits(unit.busy, here, self._units[other].busy, worker):
+            if loss < best_loss:
                 best, best_loss = other, loss
         return best
 
     def _loss(self, number: int, target: int) -> float:
         """What it costs to move a unit, if nothing else is moved."""
-        here, node_of = self._place[number], self._node_of
+        place, node_of, here, far = self._place, self._node_of, self._place[number], self._far
         own_node, target_node = node_of[here], node_of[target]
+        if own_node == target_node:
+            own_node, target_node, far = -1, -1, 1.0  # what the whole node exchanges is the same on both
         home = self._units[number].at_home
         loss = home.get(here, 0.0) - home.get(target, 0.0)
         for other, rate in self._units[number].neighbours:
-            worker = self._place[other]
-            loss += rate * ((worker == here) - (worker == target))
-            loss += rate * (self._far - 1.0) * ((node_of[worker] == own_node) - (node_of[worker] == target_node))
+            worker = place[other]
+            if worker == here:
+                loss += rate * far
+            elif worker == target:
+                loss -= rate * far
+            elif node_of[worker] == own_node:
+                loss += rate * (far - 1.0)
+            elif node_of[worker] == target_node:
+                loss -= rate * (far - 1.0)
         return loss
 
     def _share(self, worker: int) -> float:
@@ -159,9 +172,6 @@ class _Search:
 
     def _overload_change(self, number: int, target: int) -> float:
         return self._change(self._place[number], target, self._units[number].busy)
-
-    def _swap_fits(self, busy: float, here: int, other_busy: float, there: int) -> bool:
-        return self._change(here, there, busy - other_busy) <= _ROUNDING
 
     def _change(self, source: int, target: int, busy: float) -> float:
         """By how much the overload of all grows if so much is taken from one worker and given to the other."""

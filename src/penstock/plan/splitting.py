@@ -11,7 +11,7 @@ __all__ = ["nodes_of_groups", "split"]
 
 # How many neighbours are looked at to split one set of groups, over all starts. Unlimited, trying every start is what
 # makes the algorithm cubic: of a large set only every nth group is one.
-_MOST_STEPS = 150_000
+_MOST_STEPS = 60_000
 _FEWEST_STARTS = 4
 
 

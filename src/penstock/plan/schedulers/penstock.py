@@ -21,10 +21,12 @@ from penstock.plan.units import Unit, bunched, by_worker, single_units
 
 __all__ = ["PenstockScheduler"]
 
-# So many tasks, or fewer, are improved from every start; of more only the best start is.
-_MOST_TASKS_FROM_EVERY_START = 300
+# A topology of so many tasks, or fewer, is improved from every start, and of so many in every way; more would take
+# longer than a plan may.
+_MOST_TASKS_FROM_EVERY_START = 200
+_MOST_TASKS_WITH_ALL_BUNCHES = 500
 _MOST_ROUNDS = 4
-_LOOKS_PER_UNIT = 6
+_LOOKS_PER_UNIT = 3
 _FEWEST_LOOKS = 2_000
 
 
@@ -57,24 +59,30 @@ def penstock_places(problem: Problem) -> Integers:
     starts = [
         even,
         turbo_places(problem, factor=turbo.factor, groups_per_node=turbo.groups_per_node),
-        t_storm_places(problem, gamma=1.0, one_worker_per_node=False),
         t_storm_places(problem, gamma=float(len(problem.nodes)), one_worker_per_node=False),
-        t_storm_places(problem, gamma=float(len(problem.nodes)), one_worker_per_node=True),
     ]
+    several = len(problem.tasks) <= _MOST_TASKS_FROM_EVERY_START
+    if several:
+        starts.append(t_storm_places(problem, gamma=1.0, one_worker_per_node=False))
+        starts.append(t_storm_places(problem, gamma=float(len(problem.nodes)), one_worker_per_node=True))
     starts = [with_fewest_moves(problem, start) for start in starts]
     bars = [even]
     if -1 not in problem.current:
         bars.append(np.array(problem.current, dtype=np.int64))
         starts.append(bars[-1])
-    starts.sort(key=lambda start: _rank(problem, start))
-    several = len(problem.tasks) <= _MOST_TASKS_FROM_EVERY_START
-    found = [_improved(problem, start) for start in (starts if several else starts[:1])]
+    found = [_improved(problem, start) for start in (starts if several else [_most_promising(problem, starts)])]
     # With the moves counted `even` may be worse than what there is, and yet have less traffic: what is planned has no
     # more than either. One that has not is always there, if only the best of the starts itself.
-    bar = min(_without_moves(problem, start) for start in [*starts, *bars])
     everything = [*found, *starts, *bars]
+    bar = min(_without_moves(problem, places) for places in [*starts, *bars])
     allowed = [places for places in everything if _without_moves(problem, places) <= bar]
     return min(allowed, key=lambda places: _rank(problem, places))
+
+
+def _most_promising(problem: Problem, starts: list[Integers]) -> Integers:
+    """The start with least traffic, where a little overload counts for little: the search relieves it first."""
+    busy = float(problem.busy.sum()) or 1.0
+    return min(starts, key=lambda start: problem.traffic_cost(start) * (1.0 + problem.overload(start) / busy))
 
 
 def _improved(problem: Problem, start: Integers) -> Integers:
@@ -82,7 +90,8 @@ def _improved(problem: Problem, start: Integers) -> Integers:
     place: list[int] = start.tolist()
     singles = single_units(problem)
     _improve(problem, singles, place)
-    for _ in range(_MOST_ROUNDS):
+    small = len(singles) <= _MOST_TASKS_WITH_ALL_BUNCHES
+    for _ in range(_MOST_ROUNDS if small else 1):
         changed = False
         units = singles
         while True:
@@ -91,6 +100,8 @@ def _improved(problem: Problem, start: Integers) -> Integers:
                 break
             units = larger
             changed |= _improve(problem, units, place)
+            if not small:
+                break
         changed |= _improve(problem, by_worker(singles, place), place)
         if not changed or not _improve(problem, singles, place):
             break

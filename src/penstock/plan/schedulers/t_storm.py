@@ -106,6 +106,8 @@ def _most_tasks(gamma: float, tasks: int, limit: Floats) -> Integers:
 def _greedy(problem: Problem, tasks: list[int], fixed: dict[int, int], limit: Floats, most: Integers) -> dict[int, int]:
     """Algorithm 1: the bin of each of the tasks, where bins have a limit, and a most that they may hold."""
     busy, held = np.zeros(len(limit)), np.zeros(len(limit), dtype=np.int64)
+    room = limit.tolist()  # the same as limit - busy, which lists are faster for to ask about one bin
+    free: list[int] = most.tolist()
     inside = set(tasks)
     weight = {task: sum(rate for other, rate in problem.neighbours[task] if other in inside) for task in tasks}
     bins: dict[int, int] = {}
@@ -117,13 +119,15 @@ def _greedy(problem: Problem, tasks: list[int], fixed: dict[int, int], limit: Fl
             for other, rate in problem.neighbours[task]:
                 if other in bins:
                     kept[bins[other]] = kept.get(bins[other], 0.0) + rate
-            room = [bin_ for bin_ in kept if held[bin_] < most[bin_] and busy[bin_] + share <= limit[bin_] + _ROUNDING]
-            best = min(room, key=lambda bin_: (-kept[bin_], bin_), default=None)
+            fits = [bin_ for bin_ in kept if free[bin_] > 0 and share <= room[bin_] + _ROUNDING]
+            best = min(fits, key=lambda bin_: (-kept[bin_], bin_), default=None)
         if best is None:
             best = _first_with_room(share, busy, held, limit, most)
         bins[task] = best
         busy[best] += share
         held[best] += 1
+        room[best] -= share
+        free[best] -= 1
     return bins
 
 
