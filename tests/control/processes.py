@@ -31,6 +31,7 @@ from penstock.spark.guarantee import claimed_checkpoint
 from penstock.spark.settings import RunSettings
 from penstock.spark.summary import Summary
 from penstock.topology.pinned import pinned_components
+from penstock.topology.scaling import unscalable_components
 from penstock.topology.shipping import to_bytes
 from penstock.topology.topology import Topology
 from tests.ring.patience import wait_until
@@ -148,6 +149,7 @@ def processes(
         blob=to_bytes(topology),
         scheduler=EvenScheduler(),
         pinned={task.id: pinned[task.component] for task in tasks if task.component in pinned},
+        unscalable=unscalable_components(topology),
     )
     keys = RunKeys.make()
     with contextlib.ExitStack() as stack:

@@ -17,6 +17,8 @@ from rich.text import Text
 from penstock.cli.arguments import pairs
 from penstock.cli.dev_cluster import app as dev_cluster
 from penstock.cli.loading import load_topology
+from penstock.cli.moving import register as register_moving
+from penstock.cli.runs import Name, console, find, reach, say
 from penstock.control.admin import AdminClient
 from penstock.control.prometheus import prometheus_text
 from penstock.control.protocol import AskStatus, StatusAnswer
@@ -44,7 +46,7 @@ app = App(
     help_format="plaintext",
 )
 app.command(dev_cluster)
-console = Console()
+register_moving(app)
 
 REFRESH_S = 0.5
 # How long `list` waits for each run: the others are to be seen even if one does not answer.
@@ -53,9 +55,6 @@ LIST_PATIENCE_S = 2.0
 INTERRUPTED = 130
 
 Workers = Annotated[int, Parameter(validator=Number(gte=1))]
-Name = Annotated[
-    str | None, Parameter(help="a run, or the beginning of its id, or a topology; without it, the only run there is.")
-]
 
 
 def _known_scheduler(_: object, name: str) -> None:
@@ -140,7 +139,7 @@ def _watched(handle: Run) -> bool:
             while not handle.wait(timeout_s=REFRESH_S):
                 live.update(run_view(handle.status(), handle.metrics()), refresh=True)
         except KeyboardInterrupt:
-            _say("stopping …")
+            say("stopping …")
             handle.stop()
             return True
         finally:
@@ -151,12 +150,12 @@ def _watched(handle: Run) -> bool:
 def _report(summary: Summary) -> None:
     for name in summary.collected_names:
         rows = summary.collected(name)
-        _say(f"{name} collected {len(rows):,} tuples" + (", the last ones:" if rows else ""))
+        say(f"{name} collected {len(rows):,} tuples" + (", the last ones:" if rows else ""))
         for row in rows[-10:]:
-            _say(f"  {tuple(row)}")
+            say(f"  {tuple(row)}")
     for failure in summary.metrics.failures:
-        _say(f"{failure.component}: {failure.count:,} × {failure.kind}, the first time:\n{failure.traceback.rstrip()}")
-    _say(str(summary))
+        say(f"{failure.component}: {failure.count:,} × {failure.kind}, the first time:\n{failure.traceback.rstrip()}")
+    say(str(summary))
 
 
 @app.command(name="list")
@@ -170,13 +169,13 @@ def list_() -> None:
     if table.row_count:
         console.print(table)
     else:
-        _say("no runs")
+        say("no runs")
 
 
 def _state_of(file: RunFile) -> tuple[str, str, str]:
     """Phase, seconds and workers."""
     try:
-        with _reach(file) as client:
+        with reach(file) as client:
             answer = client.ask(AskStatus(), timeout_s=LIST_PATIENCE_S)
     except RunError:  # just over, or its driver hangs or is on another machine
         return f"no answer from {file.host}", "", ""
@@ -187,16 +186,16 @@ def _state_of(file: RunFile) -> tuple[str, str, str]:
 @app.command
 def status(name: Name = None, /) -> None:
     """Show once how far a run is: rates, backlog, busy share, latency, errors."""
-    with _reach(_find(name)) as client:
+    with reach(find(name)) as client:
         console.print(run_view(client.status(), client.metrics()))
 
 
 @app.command
 def top(name: Name = None, /) -> None:
     """Watch a run until it is over. Ctrl-C ends the watching, not the run."""
-    file = _find(name)
+    file = find(name)
     try:
-        with _reach(file) as client, Live(console=console, auto_refresh=False) as live:
+        with reach(file) as client, Live(console=console, auto_refresh=False) as live:
             while (now := _status_until_gone(client, file)) is not None:
                 live.update(run_view(now, client.metrics()), refresh=True)
                 if now.phase.is_over:
@@ -204,7 +203,7 @@ def top(name: Name = None, /) -> None:
                 time.sleep(REFRESH_S)
     except KeyboardInterrupt:
         return
-    _say(f"run {file.run} ({file.topology}) is over")
+    say(f"run {file.run} ({file.topology}) is over")
 
 
 def _status_until_gone(client: AdminClient, file: RunFile) -> RunStatus | None:
@@ -222,26 +221,26 @@ def _status_until_gone(client: AdminClient, file: RunFile) -> RunStatus | None:
 @app.command
 def metrics(name: Name = None, /) -> None:
     """Print a run's metrics in Prometheus' text format."""
-    with _reach(_find(name)) as client:
+    with reach(find(name)) as client:
         sys.stdout.write(prometheus_text(client.status(), client.metrics()))
 
 
 @app.command
 def stop(name: Name = None, /) -> None:
     """End a run now, whatever is under way. Does not wait for the end."""
-    file = _find(name)
-    with _reach(file) as client:
+    file = find(name)
+    with reach(file) as client:
         client.stop()
-    _say(f"run {file.run} ({file.topology}) was told to stop")
+    say(f"run {file.run} ({file.topology}) was told to stop")
 
 
 @app.command
 def drain(name: Name = None, /) -> None:
     """End a run in good order: spouts stop, what is inside is finished. Does not wait for the end."""
-    file = _find(name)
-    with _reach(file) as client:
+    file = find(name)
+    with reach(file) as client:
         client.drain()
-    _say(f"run {file.run} ({file.topology}) was told to drain")
+    say(f"run {file.run} ({file.topology}) was told to drain")
 
 
 @app.command
@@ -258,22 +257,9 @@ def doctor(*, master: str | None = None, workers: Workers = 2) -> int:
         style = {"ok": "green", "warning": "yellow", "error": "red"}[finding.level]
         console.print(Text.assemble((f"{finding.level:8}", style), f" {finding.what}"), soft_wrap=True)
         if finding.level != "ok":
-            _say(f"         why: {finding.why}\n         do:  {finding.remedy}")
+            say(f"         why: {finding.why}\n         do:  {finding.remedy}")
     return int(any(finding.level == "error" for finding in findings))
-
-
-def _find(name: str | None) -> RunFile:
-    return RunDirectory.default().find(name)
 
 
 def _is_published(file: RunFile) -> bool:
     return any(known.run == file.run for known in RunDirectory.default().runs())
-
-
-def _reach(file: RunFile) -> AdminClient:
-    return AdminClient(endpoint=file.endpoint, server_public=file.server_public, keys=file.keys)
-
-
-def _say(text: str) -> None:
-    """A line as it is: not broken, not coloured, and with nothing in it taken for markup."""
-    console.print(Text(text), soft_wrap=True)

@@ -12,7 +12,7 @@ from penstock.control.failures import FailureLog
 from penstock.control.latency import LatencyRecord, latency_of
 from penstock.control.metrics import ComponentMetrics, EdgeMetrics, RunMetrics, TaskMetrics, TrafficMetrics
 from penstock.control.protocol import Report
-from penstock.control.tally import Tally
+from penstock.control.tally import Tally, TaskTally
 from penstock.plan.edges import Edge
 from penstock.plan.tasks import Task
 
@@ -44,6 +44,8 @@ class Aggregation:
 
     def __init__(self, tasks: tuple[Task, ...], edges: tuple[Edge, ...], failures: FailureLog) -> None:
         self._tasks = {task.id: task for task in tasks}
+        self._former: dict[int, Task] = {}
+        """Tasks that there are no more."""
         self._edges = edges
         self._failures = failures
         self._ends = {task.component for task in tasks} - {edge.source for edge in edges}
@@ -87,6 +89,13 @@ class Aggregation:
             rates = rates.plus(source.rate(now_s))
         return rates
 
+    def has_tasks(self, tasks: tuple[Task, ...]) -> None:
+        """These are all tasks from now on. What those before them did is still their component's doing."""
+        now = {task.id: task for task in tasks}
+        if now.keys() != self._tasks.keys():
+            self._former |= {number: task for number, task in self._tasks.items() if number not in now}
+            self._tasks = now
+
     def metrics(
         self, now_s: float, *, run_s: float, worker_of: Mapping[int, int], node_of: Mapping[int, str]
     ) -> RunMetrics:
@@ -96,7 +105,7 @@ class Aggregation:
         whole = self._end_to_end()
         return RunMetrics(
             run_s=run_s,
-            components=self._component_metrics(tasks, now_s),
+            components=self._component_metrics(tasks, totals, now_s),
             tasks=tasks,
             edges=self._edge_metrics(totals, rates, now_s),
             traffic=_traffic(rates, worker_of, node_of),
@@ -129,7 +138,12 @@ class Aggregation:
             for task in self._tasks.values()
         )
 
-    def _component_metrics(self, tasks: tuple[TaskMetrics, ...], now_s: float) -> tuple[ComponentMetrics, ...]:
+    def _component_metrics(
+        self, tasks: tuple[TaskMetrics, ...], totals: Tally, now_s: float
+    ) -> tuple[ComponentMetrics, ...]:
+        past: defaultdict[str, TaskTally] = defaultdict(TaskTally)
+        for former in self._former.values():
+            past[former.component] = past[former.component].plus(totals.task(former.id))
         grouped: dict[str, list[TaskMetrics]] = {}
         for task in tasks:
             grouped.setdefault(task.component, []).append(task)
@@ -138,9 +152,9 @@ class Aggregation:
                 name=name,
                 kind=self._tasks[own[0].task].kind,
                 tasks=len(own),
-                processed=sum(task.processed for task in own),
-                emitted=sum(task.emitted for task in own),
-                failed=sum(task.failed for task in own),
+                processed=sum(task.processed for task in own) + int(past[name].processed),
+                emitted=sum(task.emitted for task in own) + int(past[name].emitted),
+                failed=sum(task.failed for task in own) + int(past[name].failed),
                 backlog=sum(task.backlog for task in own),
                 processed_per_s=sum(task.processed_per_s for task in own),
                 emitted_per_s=sum(task.emitted_per_s for task in own),

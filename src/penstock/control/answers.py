@@ -77,7 +77,7 @@ class Answers:
                 return Decided(decision=moves.move(question.task, question.worker, now_s))
             if isinstance(question, AskRebalance):
                 return Decided(decision=moves.rebalance(self._scheduling.load, self._scheduling.traffic, now_s))
-            return NotNow(reason="not yet")
+            return Decided(decision=moves.scale(question.component, question.tasks, now_s))
         except RunError as error:
             return NotNow(reason=str(error))
 

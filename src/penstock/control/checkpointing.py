@@ -7,7 +7,10 @@ next one begun. If anything of it goes wrong it is given up, and the next one is
 from __future__ import annotations
 
 import math
+from collections import Counter
 from datetime import UTC, datetime
+
+import msgspec
 
 from penstock.checkpoint.manifest import FeedMark, Manifest, SavedTask
 from penstock.checkpoint.shape import SavedShape
@@ -46,6 +49,13 @@ class Checkpointing:
         self._troubled = False
         self.feeds: dict[str, FeedMark] = {}
         """What the epoch that was begun last has of each spout that Spark feeds."""
+
+    def has_tasks(self, tasks: tuple[Task, ...]) -> None:
+        """These are all tasks from now on. No epoch is under way."""
+        counts = Counter(task.component for task in tasks)
+        self._tasks = tasks
+        components = (msgspec.structs.replace(one, tasks=counts[one.name]) for one in self._shape.components)
+        self._shape = msgspec.structs.replace(self._shape, components=tuple(components))
 
     @property
     def committed(self) -> int:

@@ -83,6 +83,7 @@ class Controller:
         self._notices = Notices()
         self._failures = FailureLog()
         self._collection = Collection(settings)
+        self._known_tasks = plan.tasks
         self._aggregation = Aggregation(plan.tasks, plan.edges, self._failures)
         self._membership = Membership(run=plan.run, workers=settings.workers)
         self._lifecycle = Lifecycle(plan, settings, self._membership, self._notices, self._out)
@@ -136,6 +137,9 @@ class Controller:
             self._scheduling.sample_if_due(now_s)
         self._lifecycle.advance(now_s)
         self._scheduling.advance()
+        if self._lifecycle.placement.tasks is not self._known_tasks:
+            self._known_tasks = self._lifecycle.placement.tasks
+            self._aggregation.has_tasks(self._known_tasks)
         self._tell_the_end(now_s)
         decided = self._out.copy()
         self._out.clear()

@@ -169,6 +169,9 @@ class Lifecycle:
     def switch(self, assignment: Assignment, tasks: tuple[Task, ...]) -> None:
         """Another assignment holds from now on. Who had ended may have got tasks, and says it again if it has not."""
         self.placement.switch(assignment, tasks)
+        if self.rewinds is not None:
+            self.rewinds.checkpointing.has_tasks(tasks)
+            self.rewinds.suspicions.has_tasks(tasks)
         for member in self._membership.members():
             if member.stage == "ended":
                 member.stage = "begun"

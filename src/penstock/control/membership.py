@@ -63,6 +63,11 @@ class Member(msgspec.Struct, kw_only=True):
         return f"worker {self.worker} on {self.about.host} (pid {self.about.pid}, generation {self.generation})"
 
     @property
+    def works(self) -> bool:
+        """Whether it works on its tasks, as far as is known, or could on others."""
+        return self.stage in ("begun", "ended") and not self.silent
+
+    @property
     def peer(self) -> Peer:
         """How the other workers reach it."""
         return Peer(

@@ -7,45 +7,31 @@
 
 Before all have switched nothing has happened, and from then on the new assignment holds, whatever dies: so the run is
 on the old one or on the new one, and never between. While a move is under way no epoch begins. Like everything here,
-events only note what is so, and `advance` looks at what is so and decides.
+events only note what is so, and `advance` looks at what is so and decides. What waits its turn is in wishes.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from penstock.control.decisions import Decisions, DecisionState
+from penstock.control.decisions import DecisionState
 from penstock.control.membership import Member, Membership
 from penstock.control.moving import Abandon, Moved, NotPrepared, Prepare, Prepared, Switch, TakeOver
 from penstock.control.notices import Notices
 from penstock.control.settings import ControlSettings, RunPlan
 from penstock.control.status import Phase
+from penstock.control.wishes import Goal, Wish, Wishes
 from penstock.errors import RunError
-from penstock.plan.assignment import Assignment, Move
-from penstock.plan.load import Load, Traffic
+from penstock.plan.assignment import Assignment
 from penstock.plan.tasks import Task
 
 if TYPE_CHECKING:
     from penstock.control.lifecycle import Lifecycle
 
-__all__ = ["PERSON", "Moves"]
-
-PERSON = "you"
-"""Who wants a move that no scheduler has proposed."""
-
-_WAITS_AT_MOST_S = 60.0
-_MOST_WAITING = 8
-
-
-class _Wish(msgspec.Struct, kw_only=True, frozen=True):
-    """What was asked for, and has not begun."""
-
-    decision: int
-    by: str
-    worker_of: dict[int, int]
-    asked_at_s: float
+__all__ = ["Moves"]
 
 
 class _Journey(msgspec.Struct, kw_only=True):
@@ -65,8 +51,8 @@ class _Journey(msgspec.Struct, kw_only=True):
     taken_over: set[int] = msgspec.field(default_factory=set)
 
 
-class Moves:
-    """What is decided about moving tasks."""
+class Moves(Wishes):
+    """What is asked for, and what is under way."""
 
     def __init__(
         self,
@@ -76,15 +62,10 @@ class Moves:
         lifecycle: Lifecycle,
         notices: Notices,
     ) -> None:
-        self._pinned = plan.pinned
+        super().__init__(plan, membership, lifecycle)
         self._settings = settings
-        self._membership = membership
-        self._lifecycle = lifecycle
-        self._placement = lifecycle.placement
         self._notices = notices
-        self._wishes: list[_Wish] = []
         self._journey: _Journey | None = None
-        self.decisions = Decisions()
 
     @property
     def is_under_way(self) -> bool:
@@ -99,86 +80,6 @@ class Moves:
         """Whether a worker is the one that knows how far a task is: the old place until the new one has it."""
         awaited = {} if self._journey is None else self._journey.awaited
         return worker in awaited[task] if task in awaited else task in self._placement.tasks_on(worker)
-
-    # ---- what is asked for
-
-    def request(self, worker_of: dict[int, int], why: str, *, by: str = PERSON, now_s: float) -> int:
-        """Has tasks moved, as soon as that can be; those that are not named stay. Returns the decision's number.
-
-        What a scheduler wants replaces what one wanted before, if that has not begun. RunError if it cannot be done.
-        """
-        wanted = self._wanted(worker_of)
-        number = self.decisions.add(at_s=self._lifecycle.run_s(now_s), by=by, why=why, moves=wanted)
-        objection = self._objection(worker_of)
-        if objection is None and by == PERSON and len(self._wishes) >= _MOST_WAITING:
-            objection = f"{len(self._wishes)} others wait already"
-        if objection is not None:
-            self.decisions.note(number, "refused", reason=objection)
-            raise RunError(objection)
-        if by != PERSON:
-            for wish in [wish for wish in self._wishes if wish.by != PERSON]:
-                self._give_up(wish, "replaced", f"by decision {number}")
-        self._wishes.append(_Wish(decision=number, by=by, worker_of=worker_of, asked_at_s=now_s))
-        rewinds = self._lifecycle.rewinds
-        if rewinds is not None and not rewinds.checkpointing.is_clean:
-            rewinds.checkpointing.hurry()
-        return number
-
-    def move(self, task: int | str, worker: int, now_s: float) -> int:
-        """Has one task moved; RunError if it cannot be."""
-        found = self._task(task)
-        return self.request({found.id: worker}, f"{found.label} was asked to move to worker {worker}", now_s=now_s)
-
-    def rebalance(self, load: Load | None, traffic: Traffic | None, now_s: float) -> int:
-        """Plans now, and has moved what that puts elsewhere; RunError if it cannot be."""
-        if self._lifecycle.phase is not Phase.RUNNING:
-            raise RunError(self._not_running())
-        there = [member for member in self._membership.members() if _is_there(member)]
-        planned = self._placement.planned(there, pinned=self._pinned, load=load, traffic=traffic)
-        current = self._placement.assignment
-        assert current is not None
-        gone = set(current.workers()) - {member.worker for member in there}
-        kept = {task: worker for task, worker in current.worker_of.items() if worker in gone}
-        name = self._placement.scheduler.name
-        return self.request(planned | kept, "asked to plan anew", by=name, now_s=now_s)
-
-    def _task(self, named: int | str) -> Task:
-        for task in self._placement.tasks:
-            if named in (task.id, task.label, str(task.id)):
-                return task
-        message = f"there is no task {named!r}; there are {', '.join(task.label for task in self._placement.tasks)}"
-        raise RunError(message)
-
-    def _wanted(self, worker_of: dict[int, int]) -> tuple[Move, ...]:
-        current = {} if self._placement.assignment is None else self._placement.assignment.worker_of
-        moves = (Move(task=task, source=current.get(task), target=worker) for task, worker in worker_of.items())
-        return tuple(move for move in moves if move.source != move.target)
-
-    def _objection(self, worker_of: dict[int, int]) -> str | None:
-        """Why this cannot be done; None if it can, now or as soon as nothing else is under way."""
-        if self._lifecycle.phase is not Phase.RUNNING:
-            return self._not_running()
-        tasks = {task.id: task for task in self._placement.tasks}
-        for move in self._wanted(worker_of):
-            if move.task not in tasks:
-                return f"there is no task {move.task}"
-            label = tasks[move.task].label
-            if move.task in self._pinned:
-                return f"{label} (task {move.task}) cannot move: {self._pinned[move.task]}"
-            assert move.source is not None
-            assert move.target is not None
-            target = self._membership.seats.get(move.target)
-            if target is None:
-                return f"{label} cannot move to worker {move.target}: this run has no such worker"
-            if target.member is None or target.member.silent:
-                return f"{label} cannot move to worker {move.target}: it is not there"
-            source = self._membership.seats[move.source]
-            if source.member is None and source.ended:
-                return f"{label} cannot move from worker {move.source}: its tasks have ended, and it is gone"
-        return None
-
-    def _not_running(self) -> str:
-        return f"tasks move while a run is running, and this one is {self._lifecycle.phase}"
 
     # ---- what is heard
 
@@ -221,33 +122,31 @@ class Moves:
             self._advance_preparing(self._journey, now_s)
         if self._journey is not None and self._journey.switched:
             self._advance_switched(self._journey, now_s)
-        while self._wishes and self._journey is None:
-            if not self._begin_or_wait(self._wishes[0], now_s):
+        while self._journey is None and (wish := self.first) is not None:
+            self._begin_if_possible(wish, now_s)
+            if self.first is wish:
                 return
 
     def _run_ends(self, now_s: float) -> None:
-        for wish in [*self._wishes]:
-            self._give_up(wish, "refused", self._not_running())
+        while (wish := self.first) is not None:
+            self.give_up(wish, "refused", self.not_running())
         if self._journey is not None and self._journey.switched:
             self._end("done", "the run ended meanwhile", now_s)
         elif self._journey is not None:
-            self._abandon(self._journey, self._not_running(), now_s)
+            self._abandon(self._journey, self.not_running(), now_s)
 
-    def _begin_or_wait(self, wish: _Wish, now_s: float) -> bool:
-        """Whether the wish is not waiting any more."""
-        objection = self._objection(wish.worker_of)
-        if objection is not None:
-            self._give_up(wish, "refused", objection)
-            return True
+    def _begin_if_possible(self, wish: Wish, now_s: float) -> None:
+        try:
+            goal = self.goal(wish)
+        except RunError as error:
+            self.give_up(wish, "refused", str(error))
+            return
         obstacle = self._obstacle()
         if obstacle is None:
-            self._begin(wish, now_s)
-            return True
-        if now_s - wish.asked_at_s >= _WAITS_AT_MOST_S:
-            self._give_up(wish, "refused", f"it has waited for {_WAITS_AT_MOST_S:g} s: {obstacle}")
-            return True
-        self.decisions.note(wish.decision, "waiting", reason=obstacle)
-        return False
+            self.begins(wish)
+            self._begin(wish.decision, goal, now_s)
+        else:
+            self.waits(wish, obstacle, now_s)
 
     def _obstacle(self) -> str | None:
         """What has to be over first."""
@@ -259,32 +158,27 @@ class Moves:
         for seat in self._membership.seats.values():
             if seat.member is None and not seat.ended:
                 return f"worker {seat.worker} is being restarted"
-            if seat.member is not None and not _is_there(seat.member):
+            if seat.member is not None and not seat.member.works:
                 return f"{seat.member.place} is not ready"
         return None
 
-    def _begin(self, wish: _Wish, now_s: float) -> None:
-        self._wishes.remove(wish)
-        moves = self._wanted(wish.worker_of)
-        if not moves:
-            self.decisions.note(wish.decision, "done", reason="all tasks are there already", took_s=0.0)
+    def _begin(self, decision: int, goal: Goal, now_s: float) -> None:
+        if not goal.moves:
+            self.decisions.note(decision, "done", reason="all is there already", took_s=0.0)
             return
-        current = self._placement.assignment
-        assert current is not None
         members = self._membership.members()
         self._journey = _Journey(
-            decision=wish.decision,
-            assignment=self._placement.numbered(current.worker_of | wish.worker_of),
-            tasks=self._placement.tasks,
+            decision=decision,
+            assignment=self._placement.numbered(goal.worker_of),
+            tasks=goal.tasks,
             participants={member.worker: member.generation for member in members},
             began_at_s=now_s,
         )
-        self.decisions.note(wish.decision, "preparing", moves=moves)
+        self.decisions.note(decision, "preparing", moves=goal.moves)
         peers = tuple(member.peer for member in members)
+        prepare = Prepare(assignment=self._journey.assignment, tasks=goal.tasks, peers=peers)
         for member in members:
-            self._lifecycle.send(
-                member, Prepare(assignment=self._journey.assignment, tasks=self._journey.tasks, peers=peers)
-            )
+            self._lifecycle.send(member, prepare)
 
     def _advance_preparing(self, journey: _Journey, now_s: float) -> None:
         trouble = self._trouble(journey, now_s)
@@ -296,7 +190,7 @@ class Moves:
     def _trouble(self, journey: _Journey, now_s: float) -> str | None:
         """Why all is to stay as it is; None if it is not."""
         if self._lifecycle.phase is not Phase.RUNNING:
-            return self._not_running()
+            return self.not_running()
         members = {member.worker: member for member in self._membership.members()}
         for worker, generation in journey.participants.items():
             member = members.get(worker)
@@ -325,9 +219,15 @@ class Moves:
     def _switch(self, journey: _Journey) -> None:
         before = self._placement.assignment
         assert before is not None
-        moves = before.moved(journey.assignment)
+        component_of = {task.id: task.component for task in (*self._placement.tasks, *journey.tasks)}
+        old_places: defaultdict[str, set[int]] = defaultdict(set)
+        for task, worker in before.worker_of.items():
+            old_places[component_of[task]].add(worker)
         journey.switched = True
-        journey.awaited = {move.task: frozenset({move.source}) for move in moves if move.source is not None}
+        for move in before.moved(journey.assignment):
+            if move.target is not None:  # a task that is new has its state from all former ones of its component
+                former = old_places[component_of[move.task]] if move.source is None else {move.source}
+                journey.awaited[move.task] = frozenset(former)
         self.decisions.note(journey.decision, "switched")
         self._lifecycle.switch(journey.assignment, journey.tasks)
         switch = Switch(assignment=journey.assignment.number, epoch=self._lifecycle.newest_epoch)
@@ -348,7 +248,7 @@ class Moves:
         if there is None:
             return  # it is being restarted, and will be told the assignment that holds
         if there.generation != journey.participants[worker]:
-            if _is_there(there):  # the task was made anew with all others
+            if there.works:  # the task was made anew with all others
                 del journey.awaited[task]
         elif task not in journey.taken_over and any(self._is_dead(journey, one) for one in journey.awaited[task]):
             journey.taken_over.add(task)
@@ -365,11 +265,3 @@ class Moves:
         self.decisions.note(journey.decision, state, reason=reason, took_s=now_s - journey.began_at_s)
         if state != "done":
             self._notices.add(f"the move to assignment {journey.assignment.number} was {state}: {reason}")
-
-    def _give_up(self, wish: _Wish, state: DecisionState, reason: str) -> None:
-        self._wishes.remove(wish)
-        self.decisions.note(wish.decision, state, reason=reason)
-
-
-def _is_there(member: Member) -> bool:
-    return member.stage in ("begun", "ended") and not member.silent

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 
+from penstock.control.decisions import Decision
 from penstock.control.metrics import RunMetrics
+from penstock.control.moving import AskMove, AskRebalance, AskScale, Decided, MoveQuestion
 from penstock.control.protocol import (
     Answer,
     AskDrain,
@@ -21,6 +24,9 @@ from penstock.control.status import RunStatus
 from penstock.errors import RunError
 
 __all__ = ["Asker"]
+
+# How often it is looked whether tasks have moved.
+_LOOK_EVERY_S = 0.02
 
 
 class Asker(ABC):
@@ -49,6 +55,35 @@ class Asker(ABC):
     def stop(self) -> None:
         """Has the run end now. Returns at once; RunError if it is over already."""
         self._demand(AskStop())
+
+    def move(self, task: int | str, worker: int) -> Decision:
+        """Has a task moved, and waits until it has; RunError if it cannot be."""
+        return self._done(AskMove(task=task, worker=worker))
+
+    def rebalance(self) -> Decision:
+        """Has all planned anew, and waits until what that puts elsewhere has moved; RunError if it cannot be."""
+        return self._done(AskRebalance())
+
+    def scale(self, component: str, tasks: int) -> Decision:
+        """Has a bolt given another number of tasks, and waits until it has them; RunError if it cannot be."""
+        return self._done(AskScale(component=component, tasks=tasks))
+
+    def _done(self, question: MoveQuestion) -> Decision:
+        answer = self.ask(question)
+        if isinstance(answer, NotNow):
+            raise RunError(answer.reason)
+        assert isinstance(answer, Decided)
+        while True:
+            decision = next((one for one in self.status().decisions if one.number == answer.decision), None)
+            if decision is None:
+                message = f"so much was decided since that it is not known what became of decision {answer.decision}"
+                raise RunError(message)
+            if decision.state == "done":
+                return decision
+            if decision.is_final:
+                message = f"{decision.why}, and that was {decision.state}: {decision.reason}"
+                raise RunError(message)
+            time.sleep(_LOOK_EVERY_S)
 
     def use_scheduler(self, scheduler: str, parameters: dict[str, Scalar]) -> None:
         """Has another scheduler used; RunError if it cannot be."""

@@ -33,6 +33,8 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     """The spouts that Spark feeds."""
     pinned: dict[int, str] = {}
     """Tasks that cannot move while they run, and why."""
+    unscalable: dict[str, str] = {}
+    """Components that cannot be given another number of tasks, and why."""
     choice: Choice | None = None
     """How the placement is thought over while the run goes on; None: load is not even measured."""
     checkpoint_url: str | None = None

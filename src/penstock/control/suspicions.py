@@ -30,13 +30,18 @@ class Suspicions:
     """What is known about tuples that may have killed workers."""
 
     def __init__(self, tasks: Iterable[Task]) -> None:
-        self._component_of = {task.id: task.component for task in tasks}
+        self._component_of: dict[int, str] = {}
+        self.has_tasks(tasks)
         self._epochs_left = 0
         self._deaths = 0
         self._trying: dict[int, Trying] = {}
         self._suspects: dict[str, set[int]] = {}
         self._deaths_at: Counter[tuple[str, int]] = Counter()
         self._given_up: dict[str, dict[int, int]] = {}
+
+    def has_tasks(self, tasks: Iterable[Task]) -> None:
+        """There are these tasks, and perhaps some that were there before are no more."""
+        self._component_of |= {task.id: task.component for task in tasks}
 
     def trying(self, worker: int, message: Trying) -> None:
         """A worker is about to work on something."""

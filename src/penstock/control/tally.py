@@ -19,6 +19,10 @@ class TaskTally(NamedTuple):
     failed: float = 0
     busy_ns: float = 0
 
+    def plus(self, other: TaskTally) -> TaskTally:
+        """What both did."""
+        return TaskTally(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
+
 
 class PairTally(NamedTuple):
     """What one task sent to another over one edge."""

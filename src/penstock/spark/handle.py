@@ -36,6 +36,7 @@ from penstock.spark.feed_ticket import FeedTicket
 from penstock.spark.feeds import feeds_of
 from penstock.spark.interrupts import plain_interrupts
 from penstock.spark.launch import SparkHost
+from penstock.spark.movable import Movable
 from penstock.spark.settings import RunSettings
 from penstock.spark.slots import count_slots
 from penstock.spark.streams import spools_of
@@ -53,7 +54,7 @@ log = logging.getLogger(__name__)
 _LOOK_EVERY_S = 0.02
 
 
-class Run:
+class Run(Movable):
     """A topology that runs. Leaving it as a context manager stops it.
 
     Made by `start`. It can be asked from any thread.

@@ -43,6 +43,7 @@ from penstock.spark.slots import (
 from penstock.spark.streams import ensure_registered, spools_of
 from penstock.spark.summary import Summary
 from penstock.topology.pinned import pinned_components
+from penstock.topology.scaling import unscalable_components
 from penstock.topology.shipping import to_bytes
 from penstock.topology.topology import Topology
 
@@ -151,6 +152,7 @@ def start(
         scheduler=planned,
         feeds=tuple(feeds_of(topology)),
         pinned={task.id: pinned[task.component] for task in tasks if task.component in pinned},
+        unscalable=unscalable_components(topology),
         choice=first_choice(planned, asked.scheduling),
     )
     queries = queries_beside(topology)
