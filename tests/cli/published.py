@@ -5,21 +5,26 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
+import msgspec
+
 from penstock.control.metrics import TaskCounts
 from penstock.control.protocol import Deploy, Ready, Report
 from penstock.control.registry import RunDirectory, RunFile
+from penstock.control.settings import RunPlan
 from penstock.control.status import Phase
-from tests.control.stage import register
+from tests.control.stage import PLAN, register
 from tests.control.troupe import Played, Troupe, troupe, worker
 from tests.ring.patience import wait_until
 
 
 @contextlib.contextmanager
-def published(run: str = "run-1", topology: str = "wordcount") -> Iterator[Troupe]:
+def published(
+    run: str = "run-1", topology: str = "wordcount", *, plan: RunPlan = PLAN, load_store: str | None = None
+) -> Iterator[Troupe]:
     """A run of one worker that has not come yet."""
-    with troupe() as played:
+    with troupe(plan) as played:
         directory = RunDirectory.default()
-        directory.publish(file_of(played, run, topology))
+        directory.publish(msgspec.structs.replace(file_of(played, run, topology), load_store=load_store))
         try:
             yield played
         finally:

@@ -10,7 +10,7 @@ from penstock.control.controller import Controller
 from penstock.control.keys import RunKeys
 from penstock.control.protocol import FromController
 from penstock.control.server import ControlServer
-from penstock.control.settings import ControlSettings
+from penstock.control.settings import ControlSettings, RunPlan
 from tests.control.stage import PLAN
 from tests.ring.patience import wait_until
 
@@ -49,10 +49,10 @@ class Played:
 class Troupe:
     """One run: its keys, its server, its host."""
 
-    def __init__(self, **settings: Any) -> None:
+    def __init__(self, plan: RunPlan = PLAN, **settings: Any) -> None:
         self.keys = RunKeys.make()
         self.host = IdleHost()
-        self.controller = Controller(PLAN, ControlSettings(**({"workers": 1} | settings)))
+        self.controller = Controller(plan, ControlSettings(**({"workers": 1} | settings)))
         self.server = ControlServer(self.controller, keys=self.keys)
 
     def client(self, **about: Any) -> ControlClient:
@@ -65,9 +65,9 @@ class Troupe:
 
 
 @contextmanager
-def troupe(**settings: Any) -> Iterator[Troupe]:
+def troupe(plan: RunPlan = PLAN, **settings: Any) -> Iterator[Troupe]:
     """A run whose server is up."""
-    made = Troupe(**settings)
+    made = Troupe(plan, **settings)
     with made.server:
         made.server.launch(made.host)
         yield made

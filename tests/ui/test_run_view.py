@@ -11,7 +11,8 @@ from rich.console import Console
 
 from penstock.control.metrics import ComponentMetrics, EdgeMetrics, FailureMetrics, Latency, RunMetrics
 from penstock.control.status import Phase, RunStatus, WorkerState, WorkerStatus
-from penstock.ui.run_view import duration, run_view
+from penstock.ui.figures import duration
+from penstock.ui.run_view import run_view
 
 WIDTH = 80
 

@@ -19,6 +19,7 @@ from penstock.cli.dev_cluster import app as dev_cluster
 from penstock.cli.loading import load_topology
 from penstock.cli.moving import register as register_moving
 from penstock.cli.runs import Name, console, find, reach, say
+from penstock.cli.scheduling import register as register_scheduling
 from penstock.control.admin import AdminClient
 from penstock.control.prometheus import prometheus_text
 from penstock.control.protocol import AskStatus, StatusAnswer
@@ -47,6 +48,7 @@ app = App(
 )
 app.command(dev_cluster)
 register_moving(app)
+register_scheduling(app)
 
 REFRESH_S = 0.5
 # How long `list` waits for each run: the others are to be seen even if one does not answer.

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Self
 
 from penstock.checkpoint.store import CheckpointStore
 from penstock.control.checkpoint_keeper import CheckpointKeeper
-from penstock.control.choosing import name_of
 from penstock.control.controller import Controller
 from penstock.control.instructions import Fail, Finish
 from penstock.control.keys import RunKeys
@@ -22,14 +21,11 @@ from penstock.control.load_keeping import kept_load
 from penstock.control.metrics import RunMetrics
 from penstock.control.prometheus import prometheus_text
 from penstock.control.registry import RunDirectory, RunFile
-from penstock.control.scheduling import Scalar
 from penstock.control.server import ControlServer
 from penstock.control.settings import RunPlan
 from penstock.control.status import Phase, RunStatus
 from penstock.control.ticket import Ticket
 from penstock.errors import RunError, SlotsError, StartError
-from penstock.plan.schedulers.base import Scheduler
-from penstock.plan.schedulers.registry import scheduler as scheduler_named
 from penstock.spark.addresses import driver_address
 from penstock.spark.feed_query import FeedQuery
 from penstock.spark.feed_ticket import FeedTicket
@@ -37,6 +33,7 @@ from penstock.spark.feeds import feeds_of
 from penstock.spark.interrupts import plain_interrupts
 from penstock.spark.launch import SparkHost
 from penstock.spark.movable import Movable
+from penstock.spark.schedulable import Schedulable
 from penstock.spark.settings import RunSettings
 from penstock.spark.slots import count_slots
 from penstock.spark.streams import spools_of
@@ -54,7 +51,7 @@ log = logging.getLogger(__name__)
 _LOOK_EVERY_S = 0.02
 
 
-class Run(Movable):
+class Run(Movable, Schedulable):
     """A topology that runs. Leaving it as a context manager stops it.
 
     Made by `start`. It can be asked from any thread.
@@ -134,32 +131,6 @@ class Run(Movable):
     def prometheus(self) -> str:
         """All counts in Prometheus' text format, for a scraper."""
         return prometheus_text(self.status(), self.metrics())
-
-    # ---- scheduling
-
-    def use_scheduler(self, scheduler: str | type[Scheduler], **parameters: Scalar) -> None:
-        """Places the tasks by another scheduler from now on, or by the same with other parameters.
-
-        If it would place them so much better that it is worth the moves, they move while the run goes on.
-
-        Args:
-            scheduler: a name such as ``"t-storm"``, or ``"package.module:Class"``, or that class.
-            parameters: of the scheduler, such as ``gamma=1.7``; the others are as by default.
-
-        Raises:
-            ValueError: there is no such scheduler, or no such parameter. Nothing has changed then.
-        """
-        name = scheduler if isinstance(scheduler, str) else name_of(scheduler)
-        scheduler_named(name, **parameters)
-        self._server.use_scheduler(name, parameters)
-
-    def tune_scheduling(self, **settings: Scalar) -> None:
-        """Changes settings of online scheduling, such as ``load_alpha=0.3``: any of `SchedulingSettings` by name.
-
-        Raises:
-            RunError: there is no such setting, or it has a wrong value. Nothing has changed then.
-        """
-        self._server.tune_scheduling(settings)
 
     def summary(self) -> Summary:
         """What is left of the run. RunError if it failed, or is not over."""

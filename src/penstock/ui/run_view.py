@@ -9,28 +9,29 @@ from rich.text import Text
 
 from penstock.control.metrics import ComponentMetrics, EdgeMetrics, Latency, RunMetrics
 from penstock.control.status import Phase, RunStatus
+from penstock.ui.figures import bar, count, duration, number, one_line
+from penstock.ui.placement_view import placement_view
 
 __all__ = ["run_view"]
 
-BAR_WIDTH = 4
 MOST_FAILURES = 5
 MOST_NOTICES = 4
-MOST_CHARACTERS = 240
 
 
 def run_view(status: RunStatus, metrics: RunMetrics) -> RenderableType:
-    """The whole picture: headline, components, edges, failures, notices, and why it failed.
+    """The whole picture: headline, components, edges, placement, failures, notices, and why it failed.
 
     What users named or raised is never taken for the console's markup: all of it is Text.
     """
     parts: list[RenderableType] = [_headline(status, metrics), _components(metrics)]
     if metrics.edges:
         parts.append(_edges(metrics))
+    parts += placement_view(status, metrics)
     if metrics.failures:
         parts.append(_failures(metrics))
-    parts += [Text(f"· {_one_line(notice)}", style="yellow") for notice in status.notices[-MOST_NOTICES:]]
+    parts += [Text(f"· {one_line(notice)}", style="yellow") for notice in status.notices[-MOST_NOTICES:]]
     if status.error:
-        parts.append(Text(_one_line(status.error), style="red"))
+        parts.append(Text(one_line(status.error), style="red"))
     return Group(*parts, Text())
 
 
@@ -76,14 +77,14 @@ def _component_cells(component: ComponentMetrics) -> list[RenderableType]:
     return [
         Text(component.name, style="cyan" if component.kind == "spout" else ""),
         str(component.tasks),
-        _number(component.processed_per_s) if component.kind == "bolt" else "",
-        _number(component.emitted_per_s),
-        _count(component.processed),
-        Text(_count(component.backlog), style="yellow" if component.backlog > 10_000 else ""),
-        _bar(component.busiest_share),
+        number(component.processed_per_s) if component.kind == "bolt" else "",
+        number(component.emitted_per_s),
+        count(component.processed),
+        Text(count(component.backlog), style="yellow" if component.backlog > 10_000 else ""),
+        bar(component.busiest_share),
         duration(latency.p50_ns) if latency else "",
         duration(latency.p99_ns) if latency else "",
-        Text(_count(component.failed), style="red") if component.failed else "",
+        Text(count(component.failed), style="red") if component.failed else "",
     ]
 
 
@@ -93,9 +94,7 @@ def _edges(metrics: RunMetrics) -> Table:
     for heading in ("tuples/s", "bytes/s", "hop p50", "hop p99"):
         table.add_column(heading, justify="right", no_wrap=True)
     for edge in metrics.edges:
-        table.add_row(
-            Text(_edge_name(edge)), _number(edge.tuples_per_s), _number(edge.bytes_per_s), *_p50_p99(edge.hop)
-        )
+        table.add_row(Text(_edge_name(edge)), number(edge.tuples_per_s), number(edge.bytes_per_s), *_p50_p99(edge.hop))
     return table
 
 
@@ -114,41 +113,6 @@ def _failures(metrics: RunMetrics) -> Table:
     table.add_column("count", justify="right", no_wrap=True)
     table.add_column("what", overflow="fold")
     for failure in metrics.failures[:MOST_FAILURES]:
-        what = _one_line(f"{failure.kind}: {failure.message}")
+        what = one_line(f"{failure.kind}: {failure.message}")
         table.add_row(Text(failure.component), f"{failure.count:,}", Text(what))
     return table
-
-
-def _one_line(text: str) -> str:
-    """The first line of what users or remote places say, no longer than a few lines of a terminal."""
-    line = "".join(character if character.isprintable() else " " for character in text.strip().partition("\n")[0])
-    return line if len(line) <= MOST_CHARACTERS else f"{line[: MOST_CHARACTERS - 1]}…"
-
-
-def _bar(share: float) -> Text:
-    share = min(1.0, max(0.0, share))
-    filled = round(share * BAR_WIDTH)
-    style = "red" if share > 0.9 else "green"
-    return Text.assemble(("█" * filled, style), ("░" * (BAR_WIDTH - filled), "dim"), f" {share:4.0%}")
-
-
-def _count(value: int) -> str:
-    """To the last tuple, as long as there is room."""
-    return f"{value:,}" if value < 10_000_000 else _number(value)
-
-
-def _number(value: float) -> str:
-    # Limits are where rounding reaches the next unit.
-    for limit, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if value >= limit * 0.99995:
-            return f"{value / limit:.1f}{unit}"
-    return f"{value:.0f}"
-
-
-def duration(ns: float) -> str:
-    """A duration for people: three digits and a unit."""
-    for limit, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")):
-        if ns >= limit * 0.9995:
-            value = ns / limit
-            return f"{value:.3g} {unit}" if value < 999.5 else f"{value:.0f} {unit}"
-    return f"{ns:.0f} ns"
