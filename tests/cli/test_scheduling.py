@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -41,7 +40,7 @@ def sampled(store: LoadStore, run: str = "run-1") -> None:
 
 
 @pytest.fixture
-def url() -> Iterator[str]:
+def url() -> str:
     """The store of run-1, beside its run file, with one sample."""
     directory = RunDirectory.default()
     directory.path.mkdir(mode=0o700)
@@ -49,7 +48,7 @@ def url() -> Iterator[str]:
     with LoadStore.open(url) as store:
         store.put_run("run-1", topology="wordcount", edges=EDGES, choice=CHOICE, now_s=time.time() - 100)
         sampled(store)
-    yield url
+    return url
 
 
 # ---- what is chosen
