@@ -18,6 +18,7 @@ BENCHMARKS = {
     "broadcast": "bench.broadcast.benchmark",
     "frames": "bench.frames.benchmark",
     "ipc": "bench.ipc.benchmark",
+    "monitor": "bench.monitor.benchmark",
     "overhead": "bench.overhead.benchmark",
     "paths": "bench.paths.benchmark",
     "recovery": "bench.recovery.benchmark",
