@@ -19,13 +19,15 @@ from penstock.plan.schedulers.turbo import TurboScheduler, turbo_places
 from penstock.plan.shares import CAPACITY_FRACTION
 from penstock.plan.units import Unit, bunched, by_worker, single_units
 
-__all__ = ["PenstockScheduler"]
+__all__ = ["PenstockScheduler", "penstock_places", "rank"]
 
 # A topology of so many tasks, or fewer, is improved from every start, and of so many in every way; more would take
 # longer than a plan may.
-_MOST_TASKS_FROM_EVERY_START = 200
+_MOST_TASKS_FROM_EVERY_START = 100
 _MOST_TASKS_WITH_ALL_BUNCHES = 500
 _MOST_ROUNDS = 4
+# How many kicks there are, times how many tasks each has to place anew.
+_KICKED_TASKS = 300
 _LOOKS_PER_UNIT = 3
 _FEWEST_LOOKS = 2_000
 
@@ -71,12 +73,14 @@ def penstock_places(problem: Problem) -> Integers:
         bars.append(np.array(problem.current, dtype=np.int64))
         starts.append(bars[-1])
     found = [_improved(problem, start) for start in (starts if several else [_most_promising(problem, starts)])]
+    if several and found:
+        found.append(_kicked(problem, min(found, key=lambda places: rank(problem, places))))
     # With the moves counted `even` may be worse than what there is, and yet have less traffic: what is planned has no
     # more than either. One that has not is always there, if only the best of the starts itself.
     everything = [*found, *starts, *bars]
     bar = min(_without_moves(problem, places) for places in [*starts, *bars])
     allowed = [places for places in everything if _without_moves(problem, places) <= bar]
-    return min(allowed, key=lambda places: _rank(problem, places))
+    return min(allowed, key=lambda places: rank(problem, places))
 
 
 def _most_promising(problem: Problem, starts: list[Integers]) -> Integers:
@@ -108,6 +112,18 @@ def _improved(problem: Problem, start: Integers) -> Integers:
     return with_fewest_moves(problem, np.array(place, dtype=np.int64))
 
 
+def _kicked(problem: Problem, places: Integers) -> Integers:
+    """Out of a local optimum: all neighbours of one task are pulled to its worker, and it is improved from there."""
+    order = sorted(range(len(problem.tasks)), key=lambda task: (-sum(r for _, r in problem.neighbours[task]), task))
+    for task in order[: _KICKED_TASKS // max(1, len(order))]:
+        pulled = places.copy()
+        for other, _ in problem.neighbours[task]:
+            if problem.fixed[other] < 0:
+                pulled[other] = pulled[task]
+        places = min(places, _improved(problem, pulled), key=lambda found: rank(problem, found))
+    return places
+
+
 def _improve(problem: Problem, units: list[Unit], place: list[int]) -> bool:
     own = [place[unit.tasks[0]] for unit in units]
     changed = improve(problem, units, own, max(_FEWEST_LOOKS, _LOOKS_PER_UNIT * len(units)))
@@ -117,7 +133,8 @@ def _improve(problem: Problem, units: list[Unit], place: list[int]) -> bool:
     return changed
 
 
-def _rank(problem: Problem, places: Integers) -> tuple[float, float]:
+def rank(problem: Problem, places: Integers) -> tuple[float, float]:
+    """What is minimised: overload, and then traffic with the moves counted."""
     overload, traffic = _without_moves(problem, places)
     return overload, traffic + problem.moving_cost(places)
 

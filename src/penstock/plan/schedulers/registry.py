@@ -12,10 +12,19 @@ import msgspec
 
 from penstock.plan.schedulers.base import Scheduler
 from penstock.plan.schedulers.even import EvenScheduler
+from penstock.plan.schedulers.optimal import OptimalScheduler
+from penstock.plan.schedulers.penstock import PenstockScheduler
+from penstock.plan.schedulers.t_storm import TStormScheduler
+from penstock.plan.schedulers.turbo import TurboScheduler
 
 __all__ = ["SCHEDULERS", "scheduler"]
 
-SCHEDULERS: Mapping[str, type[Scheduler]] = MappingProxyType({known.name: known for known in (EvenScheduler,)})
+SCHEDULERS: Mapping[str, type[Scheduler]] = MappingProxyType(
+    {
+        known.name: known
+        for known in (EvenScheduler, TStormScheduler, TurboScheduler, PenstockScheduler, OptimalScheduler)
+    }
+)
 
 
 def scheduler(name: str, **params: Any) -> Scheduler:
