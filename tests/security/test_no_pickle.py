@@ -87,7 +87,7 @@ def test_only_the_worker_opens_a_topology_and_only_one_place_unpickles() -> None
     }
 
     # The second one takes what came inside Spark's own task, and listens to nobody.
-    assert importers == {"control/agent.py", "spark/barrier_worker.py"}
+    assert importers == {"control/deploying.py", "spark/barrier_worker.py"}
     assert unpicklers == {"topology/shipping.py"}
 
 
