@@ -48,6 +48,7 @@ class ProcessHost:
         self._ending: set[tuple[int, int]] = set()
         self._closed = False
         self._threads: list[threading.Thread] = []
+        self.held: int | None = None
 
     def start_worker(self, worker: int, launch: int) -> None:
         with self._lock:
@@ -80,6 +81,9 @@ class ProcessHost:
             process = self._jobs[worker, launch]
             if process is not None:
                 process.kill()
+
+    def hold_slots(self, count: int) -> None:
+        self.held = count
 
     def close(self) -> None:
         with self._lock:

@@ -21,12 +21,16 @@ class IdleHost:
     def __init__(self) -> None:
         self.started: list[tuple[int, int]] = []
         self.stopped: list[tuple[int, int]] = []
+        self.held: list[int] = []
 
     def start_worker(self, worker: int, launch: int) -> None:
         self.started.append((worker, launch))
 
     def stop_worker(self, worker: int, launch: int) -> None:
         self.stopped.append((worker, launch))
+
+    def hold_slots(self, count: int) -> None:
+        self.held.append(count)
 
 
 class Played:

@@ -55,7 +55,7 @@ def host(spark: Any, told: Told) -> Iterator[SparkHost]:
             run="lonely", worker=worker, launch=launch, endpoint=NOWHERE, server_public=keys.public, keys=keys
         )
 
-    host = SparkHost(spark, run="lonely", topology="test", ticket=ticket, post=told.post)
+    host = SparkHost(spark, run="lonely", topology="test", ticket=ticket, post=told.post, hold=print)
     yield host
     host.close(patience_s=0)
 
@@ -135,6 +135,7 @@ def test_jobs_inherit_what_is_set_where_the_run_was_started(spark: Any, told: To
                 run="grouped", worker=worker, launch=launch, endpoint=NOWHERE, server_public=keys.public, keys=keys
             ),
             post=told.post,
+            hold=print,
         )
         host.start_worker(0, 1)
         tracker = spark.sparkContext.statusTracker()

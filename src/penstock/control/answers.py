@@ -104,6 +104,8 @@ class Answers:
         state: WorkerState
         if member is not None:
             state = "silent" if member.silent else member.stage
+        elif seat.released:
+            state = "released"
         else:
             state = "left" if self._lifecycle.phase.is_over or seat.ended else "awaited"
         return WorkerStatus(

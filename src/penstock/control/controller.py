@@ -6,8 +6,8 @@
 
 It is the same object that the driver's server thread, the in-process cluster of the test kit and the tests drive.
 What it decides is in the parts: membership (who takes part), lifecycle (how far the run is), moves (which tasks go to
-other workers), online_scheduling (which had better), patience (who is out of reach), recovery (who is lost). What it
-tells people is in answers.
+other workers), online_scheduling (which had better), patience (who is out of reach), recovery (who is lost), staffing
+(how many workers there are). What it tells people is in answers.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from penstock.control.events import (
     Launch,
     Proposed,
     Severed,
+    WorkersWanted,
 )
 from penstock.control.failures import FailureLog
 from penstock.control.feeding import BatchIn, FeedBroken
@@ -67,6 +68,7 @@ from penstock.control.protocol import (
 from penstock.control.recovery import Recovery
 from penstock.control.scheduling import Declined, StoreTrouble
 from penstock.control.settings import ControlSettings, RunPlan
+from penstock.control.staffing import Staffing
 from penstock.control.status import Phase, RunStatus
 from penstock.errors import RunError, StartError
 
@@ -89,6 +91,7 @@ class Controller:
         self._lifecycle = Lifecycle(plan, settings, self._membership, self._notices, self._out)
         self._recovery = Recovery(settings, self._membership, self._lifecycle, self._notices, self._out)
         self._patience = Patience(settings, self._membership, self._lifecycle, self._recovery, self._notices, self._out)
+        self._staffing = Staffing(settings, self._membership, self._lifecycle, self._notices, self._out)
         self._scheduling = OnlineScheduling(plan, self._membership, self._lifecycle, self._notices, self._out)
         self._answers = Answers(
             plan, self._membership, self._lifecycle, self._scheduling, self._aggregation, self._notices
@@ -108,7 +111,8 @@ class Controller:
         elif isinstance(event, Deserted):
             self._patience.deserted(self._membership.beside(event.connection))
         elif isinstance(event, HostEnded):
-            self._recovery.host_ended(event, now_s)
+            if not self._staffing.host_ended(event, now_s):
+                self._recovery.host_ended(event, now_s)
         elif isinstance(event, HostFailed):
             self._lifecycle.fail(RunError(f"no worker can be started any more: {event.error}"), now_s)
         elif isinstance(event, EpochCommitted):
@@ -128,11 +132,14 @@ class Controller:
             self._scheduling.declined(event, now_s)
         elif isinstance(event, StoreTrouble):
             self._scheduling.store_trouble(event)
+        elif isinstance(event, WorkersWanted):
+            self._staffing.hire(event.count, event.why, now_s)
         elif isinstance(event, Launch):
             self._lifecycle.launch(now_s)
         else:
             self._patience.watch(now_s)
             self._recovery.watch(now_s)
+            self._staffing.watch(now_s)
             self._lifecycle.begin_epoch_if_due(now_s)
             self._scheduling.sample_if_due(now_s)
         self._lifecycle.advance(now_s)

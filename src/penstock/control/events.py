@@ -21,6 +21,7 @@ __all__ = [
     "Proposed",
     "Severed",
     "Tick",
+    "WorkersWanted",
 ]
 
 
@@ -106,6 +107,14 @@ class Proposed(msgspec.Struct, frozen=True, kw_only=True):
     """Its number in the load store, if it comes from there."""
 
 
+class WorkersWanted(msgspec.Struct, frozen=True, kw_only=True):
+    """The workers have too much to do, and others would help."""
+
+    count: int
+    """How many more."""
+    why: str
+
+
 class Tick(msgspec.Struct, frozen=True, kw_only=True):
     """Time has passed. Whoever drives a controller sends one several times a second."""
 
@@ -124,5 +133,6 @@ Event = (
     | Proposed
     | Declined
     | StoreTrouble
+    | WorkersWanted
     | Tick
 )

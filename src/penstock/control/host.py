@@ -21,3 +21,7 @@ class Host(Protocol):
     def stop_worker(self, worker: int, launch: int) -> None:
         """Ends a launch by force. Of one that is over already, nothing is left to do."""
         ...
+
+    def hold_slots(self, count: int) -> None:
+        """So many slots are its workers' from now on, for the arithmetic of other runs."""
+        ...

@@ -11,7 +11,17 @@ from penstock.control.scheduling import KeepChoice, KeepLoad, ScheduleOutcome
 from penstock.control.status import RunStatus
 from penstock.errors import RunError
 
-__all__ = ["CommitEpoch", "Fail", "Finish", "Instruction", "RunSummary", "SendTo", "StartWorker", "StopWorker"]
+__all__ = [
+    "CommitEpoch",
+    "Fail",
+    "Finish",
+    "HoldSlots",
+    "Instruction",
+    "RunSummary",
+    "SendTo",
+    "StartWorker",
+    "StopWorker",
+]
 
 
 class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,6 +54,12 @@ class StopWorker(msgspec.Struct, frozen=True, kw_only=True):
     launch: int
 
 
+class HoldSlots(msgspec.Struct, frozen=True, kw_only=True):
+    """So many slots are the workers' from now on: more have been asked for, or some have been given back."""
+
+    count: int
+
+
 class CommitEpoch(msgspec.Struct, frozen=True, kw_only=True):
     """Put an epoch into the checkpoint. EpochCommitted or EpochNotCommitted follows."""
 
@@ -63,4 +79,15 @@ class Fail(msgspec.Struct, frozen=True, kw_only=True):
     summary: RunSummary
 
 
-Instruction = SendTo | StartWorker | StopWorker | CommitEpoch | KeepLoad | KeepChoice | ScheduleOutcome | Finish | Fail
+Instruction = (
+    SendTo
+    | StartWorker
+    | StopWorker
+    | HoldSlots
+    | CommitEpoch
+    | KeepLoad
+    | KeepChoice
+    | ScheduleOutcome
+    | Finish
+    | Fail
+)

@@ -87,11 +87,11 @@ class Lifecycle:
         self.send(member, Admit(generation=member.generation))
         if self.phase is Phase.STARTING:
             self._progress_at_s = now_s
-        elif self.rewinds is not None and self.phase is not Phase.DEPLOYING:
+        elif self.rewinds is not None and self.rewinds.wants(member):
             self.rewinds.joined()  # and it gets tasks at the next commit
         else:
             self._deploy(member, now_s)
-            for other in self._membership.members():
+            for other in self._deployed():
                 if other is not member:
                     self.send(other, PeerChanged(peer=member.peer))
                     if other.silent and self.rewinds is None:
@@ -156,15 +156,17 @@ class Lifecycle:
             return
         member.stage = "ready"
         self.feeds.ready(member, feeds)
-        if self.phase in (Phase.RUNNING, Phase.DRAINING) and self.rewinds is None:
+        is_running = self.phase in (Phase.RUNNING, Phase.DRAINING)
+        if is_running and (self.rewinds is None or not self.placement.has_tasks(member.worker)):
             self.begin(member)
 
     def ended(self, member: Member, assignment: int) -> None:
         """All tasks of a member are over. It may not have known of tasks that it has got since."""
         if member.stage == "begun" and assignment == self.placement.number:
             member.stage = "ended"
-            # Where everything may be set back to before its end, it is needed for as long as the run lasts.
-            self._membership.seats[member.worker].ended = self.rewinds is None
+            # Where everything may be set back to before its end, it is needed for as long as the run lasts. And one
+            # that never had tasks may still get some.
+            self._membership.seats[member.worker].ended = self.rewinds is None and self.has_tasks(member.worker)
 
     def switch(self, assignment: Assignment, tasks: tuple[Task, ...]) -> None:
         """Another assignment holds from now on. Who had ended may have got tasks, and says it again if it has not."""
@@ -239,10 +241,14 @@ class Lifecycle:
                     self.rewinds.advance(now_s)
                     continue
                 self._tell_drain()
-                if all(seat.ended for seat in self._membership.seats.values()) and not self.moves.is_under_way:
+                if self._all_ended() and not self.moves.is_under_way:
                     self.stop(now_s)
             elif self.phase is Phase.STOPPING:
                 self._advance_stopping(now_s)
+
+    def _all_ended(self) -> bool:
+        seats = self._membership.seats.values()
+        return all(seat.ended for seat in seats if self.placement.has_tasks(seat.worker))
 
     def _tell_drain(self) -> None:
         """Spouts end between two micro-batches that Spark feeds them, and when they are where they belong."""

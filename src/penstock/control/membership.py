@@ -95,6 +95,14 @@ class Seat(msgspec.Struct, kw_only=True):
     """Of those admitted in this launch."""
     ended: bool = False
     """Its tasks are over: whoever sat there is not needed any more, and nobody else will be."""
+    released: bool = False
+    """Nobody is needed there: there was nothing to do. Others may be asked to come, see staffing."""
+    hired_at_s: float | None = None
+    """When it was asked for while the run went on, until it has come."""
+    idle_since_s: float | None = None
+    """Since when whoever sits there has no tasks."""
+    bereft: bool = False
+    """Whether its tasks went to others when it was lost: exactly once, it is given some when it is back."""
     empty_since_s: float = 0.0
     losses_s: list[float] = msgspec.field(default_factory=list)
     trouble: str | None = None
@@ -103,6 +111,8 @@ class Seat(msgspec.Struct, kw_only=True):
     def objection(self, message: Register) -> str | None:
         """Why this process may not sit here; None if it may."""
         me = f"worker {self.worker}"
+        if self.released:
+            return f"{me} was released"
         if self.ended:
             return f"the tasks of {me} have ended"
         if message.launch != self.launch:
@@ -119,6 +129,13 @@ class Membership:
         self._run = run
         self.seats: dict[int, Seat] = {worker: Seat(worker=worker) for worker in range(workers)}
         self._by_connection: dict[bytes, Member] = {}
+        self._next_worker = workers
+
+    def add_seat(self) -> Seat:
+        """Adds a seat for a worker that there never was before."""
+        seat = self.seats[self._next_worker] = Seat(worker=self._next_worker)
+        self._next_worker += 1
+        return seat
 
     def objection(self, message: Register) -> str | None:
         """Why this process may not take part; None if it may."""

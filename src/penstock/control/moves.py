@@ -72,6 +72,11 @@ class Moves(Wishes):
         """Whether workers prepare, or tasks are on their way."""
         return self._journey is not None
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether one is under way, or waits its turn."""
+        return self._journey is not None or self.first is not None
+
     def awaits(self, worker: int) -> bool:
         """Whether a worker has something to hand over that is not where it belongs yet."""
         return self._journey is not None and any(worker in sources for sources in self._journey.awaited.values())
@@ -156,7 +161,7 @@ class Moves(Wishes):
         if rewinds is not None and not rewinds.checkpointing.is_clean:
             return "an epoch has to be committed first"
         for seat in self._membership.seats.values():
-            if seat.member is None and not seat.ended:
+            if seat.member is None and not seat.ended and self._placement.has_tasks(seat.worker):
                 return f"worker {seat.worker} is being restarted"
             if seat.member is not None and not seat.member.works:
                 return f"{seat.member.place} is not ready"

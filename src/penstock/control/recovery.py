@@ -88,6 +88,7 @@ class Recovery:
                 and not seat.ended
                 and self._lifecycle.phase.needs_workers
                 and self._lifecycle.phase is not Phase.STARTING
+                and (self._lifecycle.phase is Phase.DEPLOYING or self._lifecycle.has_tasks(seat.worker))
             ):
                 self._watch_empty(seat, now_s)
 

@@ -56,6 +56,11 @@ class Rewinds:
 
     # ---- who comes and goes
 
+    def wants(self, member: Member) -> bool:
+        """Whether one that has come is to be given tasks by setting everything back: it had some, or nobody has."""
+        is_under_way = self._lifecycle.phase in (Phase.RUNNING, Phase.DRAINING)
+        return is_under_way and (self._is_needed or self._membership.seats[member.worker].bereft)
+
     def joined(self) -> None:
         """A worker has come that has no tasks yet."""
         self._is_wished = True
@@ -68,6 +73,7 @@ class Rewinds:
             self.suspicions.forget(member.worker)
         if self._lifecycle.has_tasks(member.worker):
             self._is_needed = True
+            self._membership.seats[member.worker].bereft = True
 
     def _suspect(self, member: Member) -> None:
         if member.death_counted:
@@ -84,6 +90,7 @@ class Rewinds:
         if died:
             self._suspect(member)
         self._notices.add(f"everything goes on without {member.place}")
+        self._membership.seats[member.worker].bereft = True
         member.stage = "admitted"  # what it still has to say of its tasks does not count
         self._is_needed = True
         return True
@@ -171,6 +178,8 @@ class Rewinds:
         # Where tasks were moved to is not undone without need.
         stays = not self._is_wished and {member.worker for member in members}.issuperset(current.workers())
         self._is_needed = self._is_wished = False
+        for member in members:
+            self._membership.seats[member.worker].bereft = False
         self._under_way = True
         self.count += 1
         self.checkpointing.give_up()

@@ -37,9 +37,19 @@ from penstock.control.events import (
     Proposed,
     Severed,
     Tick,
+    WorkersWanted,
 )
 from penstock.control.host import Host
-from penstock.control.instructions import CommitEpoch, Fail, Finish, Instruction, SendTo, StartWorker, StopWorker
+from penstock.control.instructions import (
+    CommitEpoch,
+    Fail,
+    Finish,
+    HoldSlots,
+    Instruction,
+    SendTo,
+    StartWorker,
+    StopWorker,
+)
 from penstock.control.keys import RunKeys
 from penstock.control.load_keeper import LoadKeeper
 from penstock.control.numbering import Numbering
@@ -127,6 +137,7 @@ class ControlServer(Asker):
         | Proposed
         | Declined
         | StoreTrouble
+        | WorkersWanted
         | Launch
         | Arrived,
     ) -> bool:
@@ -270,6 +281,9 @@ class ControlServer(Asker):
             self._send(instruction)
         elif isinstance(instruction, StartWorker | StopWorker):
             self._ask_host(instruction)
+        elif isinstance(instruction, HoldSlots):
+            assert self._host is not None
+            self._host.hold_slots(instruction.count)
         elif isinstance(instruction, CommitEpoch):
             assert self._keeper is not None
             self._keeper.commit(instruction.manifest)

@@ -85,6 +85,10 @@ class ControlSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     """How long workers may take to leave until they are ended by force."""
     move_timeout_s: float = 10.0
     """How long workers may take to prepare for tasks that move, until the move is abandoned."""
+    release_after_s: float = 30.0
+    """How long a worker may have no tasks until its slot is given back."""
+    max_workers: int | None = None
+    """How many workers there may be when the load wants more than there are; None: as many as at the start."""
     max_collected_rows: int = 1_000_000
     """How many rows Collect sinks may gather in the driver, together."""
     max_collected_bytes: int = 256 << 20
@@ -96,9 +100,17 @@ class ControlSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
         if self.min_workers is not None and not 1 <= self.min_workers <= self.workers:
             message = f"min_workers must be from 1 to workers={self.workers}, got {self.min_workers}"
             raise ValueError(message)
+        if self.max_workers is not None and self.max_workers < self.workers:
+            message = f"max_workers must be at least workers={self.workers}, got {self.max_workers}"
+            raise ValueError(message)
         if self.epoch_every_s <= 0:
             message = f"epoch_every_s must be above 0, got {self.epoch_every_s}"
             raise ValueError(message)
+
+    @property
+    def most_workers(self) -> int:
+        """How many workers there may be at most."""
+        return self.workers if self.max_workers is None else self.max_workers
 
     @property
     def fewest_workers(self) -> int:

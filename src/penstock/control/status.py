@@ -39,7 +39,7 @@ class Phase(StrEnum):
         return self in (Phase.STARTING, Phase.DEPLOYING, Phase.RUNNING, Phase.DRAINING)
 
 
-WorkerState = Literal["awaited", "admitted", "deployed", "ready", "begun", "ended", "silent", "left"]
+WorkerState = Literal["awaited", "admitted", "deployed", "ready", "begun", "ended", "silent", "left", "released"]
 
 
 class WorkerStatus(msgspec.Struct, frozen=True, kw_only=True):

@@ -182,6 +182,8 @@ class Wishes:
             seat = self._membership.seats.get(move.target)
             if seat is None:
                 message = f"{label} cannot move to worker {move.target}: this run has no such worker"
+            elif seat.released:
+                message = f"{label} cannot move to worker {move.target}: it was released"
             elif seat.member is None or seat.member.silent:
                 message = f"{label} cannot move to worker {move.target}: it is not there"
         if message is None and move.source is not None:

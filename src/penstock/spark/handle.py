@@ -65,6 +65,7 @@ class Run(Movable, Schedulable):
         *,
         session: SparkSession,
         resources: contextlib.ExitStack,
+        hold: Callable[[int], object],
         store: CheckpointStore | None = None,
     ) -> None:
         self.id = plan.run
@@ -107,7 +108,9 @@ class Run(Movable, Schedulable):
             if store is not None:
                 keeper = CheckpointKeeper(store, run=plan.run, post=self._server.post)
                 resources.callback(keeper.close)
-            host = SparkHost(session, run=plan.run, topology=topology.name, ticket=ticket, post=self._server.post)
+            host = SparkHost(
+                session, run=plan.run, topology=topology.name, ticket=ticket, post=self._server.post, hold=hold
+            )
             resources.callback(host.close)
             # A script that ends without stopping its run: our threads would be cut off in the middle of a word.
             atexit.register(self.abandon)

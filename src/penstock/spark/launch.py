@@ -58,6 +58,7 @@ class SparkHost:
         topology: names it in Spark's own pages.
         ticket: makes the ticket for a worker and a launch.
         post: told what became of a job.
+        hold: told how many slots the workers hold, when that has changed.
     """
 
     def __init__(
@@ -68,12 +69,14 @@ class SparkHost:
         topology: str,
         ticket: Callable[[int, int], Ticket],
         post: Callable[[HostEnded | HostFailed], object],
+        hold: Callable[[int], object],
     ) -> None:
         self._spark = spark
         self._run = run
         self._topology = topology
         self._ticket = ticket
         self._post = post
+        self._hold = hold
         self._lock = threading.Lock()
         self._jobs: dict[tuple[int, int], _Job] = {}
         self._wanted: SimpleQueue[_Job | None] = SimpleQueue()
@@ -95,6 +98,10 @@ class SparkHost:
                 return
             job.ending = True
         threading.Thread(target=self._end, args=(job,), name=f"{job.tag}-end", daemon=True).start()
+
+    def hold_slots(self, count: int) -> None:
+        """Tells how many slots the workers hold."""
+        self._hold(count)
 
     def close(self, *, patience_s: float = 5.0) -> None:
         """Waits until all jobs are over; those that take longer than `patience_s` are cancelled."""

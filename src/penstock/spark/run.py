@@ -169,7 +169,7 @@ def start(
             workers = max(min_workers or 1, here)
         refuse_or_warn(examine_settings(session, workers=workers, settings=asked.worker))
         granted = workers_to_ask_for(slots, workers=workers, min_workers=min_workers, queries=queries)
-        resources.enter_context(held_slots(session, run=plan.run, count=granted + queries))
+        hold = resources.enter_context(held_slots(session, run=plan.run, count=granted + queries))
         saved = None if checkpoint is None else claimed_checkpoint(topology, checkpoint, run=plan.run, feeds=plan.feeds)
         if saved is not None:
             plan = msgspec.structs.replace(
@@ -182,6 +182,7 @@ def start(
                 RunSettings.of(workers=granted, min_workers=min_workers, given=settings),
                 session=session,
                 resources=resources.pop_all(),
+                hold=lambda workers: hold(workers + queries),
                 store=None if saved is None else saved.store,
             )
         except BaseException:

@@ -10,7 +10,7 @@ import contextlib
 import logging
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -161,12 +161,15 @@ def _counted(queries: int) -> str:
 
 
 @contextlib.contextmanager
-def held_slots(spark: SparkSession, *, run: str, count: int) -> Iterator[None]:
-    """Remembers that a run holds slots of a session, for the arithmetic of the next."""
+def held_slots(spark: SparkSession, *, run: str, count: int) -> Iterator[Callable[[int], None]]:
+    """Remembers that a run holds slots of a session, for the arithmetic of the next.
+
+    Yields what to call when it holds another number of them.
+    """
     application = _application(spark)
     _Held.take(application, run, count)
     try:
-        yield
+        yield lambda count: _Held.take(application, run, count)
     finally:
         _Held.give_back(application, run)
 

@@ -37,13 +37,14 @@ def run_view(status: RunStatus, metrics: RunMetrics) -> RenderableType:
 
 def _headline(status: RunStatus, metrics: RunMetrics) -> Text:
     over = status.phase.is_over
-    present = sum(over or worker.state not in ("awaited", "left") for worker in status.workers)
+    workers = [worker for worker in status.workers if worker.state != "released"]
+    present = sum(over or worker.state not in ("awaited", "left") for worker in workers)
     nodes = len({worker.node for worker in status.workers if worker.node})
     text = Text.assemble(
         (status.topology, "bold"),
         ("  ", ""),
         (status.phase.value, "red" if status.phase is Phase.FAILED else ""),
-        f"  {metrics.run_s:.1f} s  {present}/{len(status.workers)} workers",
+        f"  {metrics.run_s:.1f} s  {present}/{len(workers)} workers",
     )
     if nodes:  # who has left is nowhere
         text.append(f" on {nodes} node{'s' if nodes > 1 else ''}")
