@@ -245,7 +245,8 @@ def test_what_a_task_did_before_it_moved_away_stays_done_and_no_rate_is_negative
     stage.says(second, report(3, TaskCounts(task=2, processed=11)))
 
     split = component(stage, "split")
-    assert (split.processed, split.processed_per_s) == (111, pytest.approx(10))
+    assert split.processed == 111
+    assert split.processed_per_s == pytest.approx(10)
     assert component(stage, "lines").emitted_per_s == 0
     assert [(edge.edge, edge.tuples, edge.tuples_per_s) for edge in metrics(stage).edges] == [(0, 0, 0), (1, 40, 0)]
 
@@ -273,7 +274,5 @@ def test_traffic_is_told_by_how_far_it_goes() -> None:
     assert traffic.between_nodes_tuples_per_s == pytest.approx(100)
     assert traffic.between_workers_tuples_per_s == pytest.approx(200)
     assert traffic.within_workers_tuples_per_s == pytest.approx(300)
-    assert (traffic.between_nodes_bytes_per_s, traffic.between_workers_bytes_per_s) == (
-        pytest.approx(1000),
-        pytest.approx(1000),
-    )
+    assert traffic.between_nodes_bytes_per_s == pytest.approx(1000)
+    assert traffic.between_workers_bytes_per_s == pytest.approx(1000)

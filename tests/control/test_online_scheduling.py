@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from penstock.control.events import Proposed
-from penstock.control.instructions import Instruction, SendTo
+from penstock.control.instructions import Instruction, SendTo, StartWorker
 from penstock.control.load_records import Choice
 from penstock.control.metrics import PairCounts, TaskCounts
 from penstock.control.moving import AskRebalance, Moved, Prepare, Prepared
@@ -232,3 +232,47 @@ def test_a_run_without_online_scheduling_says_so() -> None:
     answer = answered(stage.says(b"operator", AskScheduling(scheduler="even")))
     assert isinstance(answer, NotNow)
     assert "without online scheduling" in answer.reason
+
+
+# ---- overload
+
+
+def overloaded(stage: Stage, *connections: bytes) -> list[Instruction]:
+    """Each of these takes a whole core for a period."""
+    before = len(stage.said)
+    at_s = stage.now_s
+    for connection in connections:
+        stage.says(connection, Report(at_ns=round(at_s * 1e9), cpu_ns=round(at_s * 1e9)))
+        stage.says(connection, Report(at_ns=round((at_s + 4) * 1e9), cpu_ns=round((at_s + 4) * 1e9)))
+    stage.passes(5.5, *connections)
+    return stage.said[before:]
+
+
+def hired(said: list[Instruction]) -> list[int]:
+    return [one.worker for one in said if isinstance(one, StartWorker)]
+
+
+def test_workers_are_asked_for_when_all_are_full_and_not_again_at_once() -> None:
+    stage = Stage(msgspec.structs.replace(PLAN, choice=CHOICE), max_workers=4, start_timeout_s=600.0)
+    first, second = stage.runs()
+    stage.passes(0.5, first, second)
+    assert hired(overloaded(stage, first, second)) == [2]
+    assert "worker 2 is asked for: worker 0 on host-0 takes 100% of a core" in stage.status().notices
+    assert hired(overloaded(stage, first, second)) == []
+    for _ in range(25):
+        overloaded(stage, first, second)
+    assert hired(stage.said)[2:] == [2, 3]
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        Choice(settings=CHOICE.settings),
+        msgspec.structs.replace(CHOICE, settings=SchedulingSettings(load_every_s=5.0, scheduling="off")),
+    ],
+)
+def test_where_nobody_plans_nobody_is_asked_for(choice: Choice) -> None:
+    stage = Stage(msgspec.structs.replace(PLAN, choice=choice), max_workers=4)
+    first, second = stage.runs()
+    stage.passes(0.5, first, second)
+    assert hired(overloaded(stage, first, second)) == []

@@ -92,7 +92,9 @@ class Controller:
         self._recovery = Recovery(settings, self._membership, self._lifecycle, self._notices, self._out)
         self._patience = Patience(settings, self._membership, self._lifecycle, self._recovery, self._notices, self._out)
         self._staffing = Staffing(settings, self._membership, self._lifecycle, self._notices, self._out)
-        self._scheduling = OnlineScheduling(plan, self._membership, self._lifecycle, self._notices, self._out)
+        self._scheduling = OnlineScheduling(
+            plan, self._membership, self._lifecycle, self._staffing, self._notices, self._out
+        )
         self._answers = Answers(
             plan, self._membership, self._lifecycle, self._scheduling, self._aggregation, self._notices
         )

@@ -91,19 +91,6 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
             },
         )
 
-    def overload(self) -> str | None:
-        """Who takes more than it may, as measured; None if nobody does."""
-        most = self.choice.settings.capacity_fraction
-        share_of: dict[str, float] = {}
-        for worker in self.workers:
-            share_of[worker.node] = share_of.get(worker.node, 0.0) + worker.cpu_share
-            if worker.cpu_share > most * worker.speed:
-                return f"worker {worker.worker} on {worker.host} takes {worker.cpu_share:.0%} of a core"
-        for worker in self.workers:
-            if share_of[worker.node] > most * worker.cores:
-                return f"node {worker.host} takes {share_of[worker.node]:.1f} of its {worker.cores} cores"
-        return None
-
 
 class ScheduleRecord(msgspec.Struct, frozen=True, kw_only=True):
     """An assignment that somebody proposed, and what became of it."""

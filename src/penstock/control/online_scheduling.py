@@ -9,6 +9,7 @@ Pure, like all parts of the controller.
 
 from __future__ import annotations
 
+import math
 import traceback
 from collections.abc import Mapping
 from typing import Any
@@ -23,6 +24,7 @@ from penstock.control.load_monitor import LoadMonitor
 from penstock.control.load_records import Choice, ScheduleStatus, WorkerRecord
 from penstock.control.membership import Member, Membership
 from penstock.control.notices import Notices
+from penstock.control.overload import overload, workers_wanted
 from penstock.control.protocol import Report
 from penstock.control.scheduling import (
     AskScheduling,
@@ -35,6 +37,7 @@ from penstock.control.scheduling import (
 )
 from penstock.control.scheduling_settings import SchedulingSettings
 from penstock.control.settings import RunPlan
+from penstock.control.staffing import Staffing
 from penstock.control.status import Phase
 from penstock.errors import RunError
 from penstock.plan.load import Load, Traffic
@@ -44,6 +47,8 @@ __all__ = ["OnlineScheduling"]
 
 # These say who does what, which is settled when a run starts.
 _FIXED = ("scheduling", "store")
+# Who is asked for has to come, get tasks, and be measured, before it is known whether others are wanted.
+_HIRE_EVERY_S = 120.0
 
 
 class OnlineScheduling:
@@ -54,12 +59,15 @@ class OnlineScheduling:
         plan: RunPlan,
         membership: Membership,
         lifecycle: Lifecycle,
+        staffing: Staffing,
         notices: Notices,
         out: list[Instruction],
     ) -> None:
         self._choice = plan.choice
         self._membership = membership
         self._lifecycle = lifecycle
+        self._staffing = staffing
+        self._hired_at_s = -math.inf
         self._notices = notices
         self._out = out
         self._monitor = LoadMonitor(plan.edges)
@@ -101,6 +109,17 @@ class OnlineScheduling:
         self._out.append(
             KeepLoad(sample=sample, estimate=estimate, tasks=tasks, workers=workers, assignment=assignment)
         )
+        self._hire_if_overloaded(self._choice, workers, now_s)
+
+    def _hire_if_overloaded(self, choice: Choice, workers: tuple[WorkerRecord, ...], now_s: float) -> None:
+        """Asks for workers when those there are cannot share it out: the next schedule spreads over them."""
+        if choice.scheduler is None or choice.settings.scheduling == "off" or now_s - self._hired_at_s < _HIRE_EVERY_S:
+            return
+        capacity_fraction = choice.settings.capacity_fraction
+        wanted = workers_wanted(workers, capacity_fraction=capacity_fraction)
+        why = overload(workers, capacity_fraction=capacity_fraction)
+        if why is not None and wanted and self._staffing.hire(wanted, why, now_s):
+            self._hired_at_s = now_s
 
     @property
     def load(self) -> Load | None:

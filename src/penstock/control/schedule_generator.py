@@ -12,6 +12,7 @@ import msgspec
 
 from penstock.control.load_records import Choice, ScheduleRecord, Situation
 from penstock.control.load_store import LoadStore
+from penstock.control.overload import overload
 from penstock.errors import PenstockError
 from penstock.plan.assignment import Assignment
 from penstock.plan.explanation import explain
@@ -62,7 +63,7 @@ class Generator:
         situation = self.store.situation(self._run)
         self._note_moves(situation.assignment, now_s)
         is_due = now_s - self._planned_at_s >= choice.settings.schedule_every_s
-        if not is_due and situation.overload() is None:
+        if not is_due and not _is_overloaded(situation):
             return None
         if self._is_undecided(now_s):
             return None
@@ -107,6 +108,11 @@ class Generator:
                 return None
         number = self.store.propose(self._run, schedule)
         return msgspec.structs.replace(schedule, number=number)
+
+
+def _is_overloaded(situation: Situation) -> bool:
+    capacity_fraction = situation.choice.settings.capacity_fraction
+    return overload(situation.workers, capacity_fraction=capacity_fraction) is not None
 
 
 def judgement_settings(choice: Choice) -> JudgementSettings:
