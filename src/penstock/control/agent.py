@@ -21,6 +21,7 @@ from penstock.control.deploying import Deploying
 from penstock.control.echo import Echo
 from penstock.control.fed_tasks import FedTasks
 from penstock.control.feeding import CloseBatch, EndFeed
+from penstock.control.moving import Abandon, NotPrepared, Prepare, Prepared, Switch, TakeOver
 from penstock.control.peers import PeerChanged, PeerLost, PeerSilent
 from penstock.control.protocol import (
     Admit,
@@ -51,7 +52,7 @@ from penstock.transport.links import LinkReceiver
 from penstock.transport.ring import RingReader, RingSettings
 from penstock.version import __version__
 from penstock.worker.early_frames import EarlyFrame
-from penstock.worker.failures import USER_ERRORS
+from penstock.worker.failures import USER_ERRORS, reason_of
 from penstock.worker.garbage import GarbageKeeper
 from penstock.worker.worker import Worker
 
@@ -98,6 +99,8 @@ class _Agent:
         self._closed = False
         self._outcome: Outcome | None = None
         self._assignment = 0
+        self._preparing: int | None = None
+        """The assignment that is being prepared, until the controller was told whether it can be."""
         self._fed = FedTasks(ticket, control.send)
         self._garbage = GarbageKeeper(time.monotonic_ns)
 
@@ -147,6 +150,8 @@ class _Agent:
                     self._outcome = Outcome(worker=self._ticket.worker, ok=False, text=self._control.driver_gone)
                 if self._worker is not None:
                     self._telling.checkpoints(self._worker, self._assignment)
+                    self._telling.moves(self._worker, self._assignment)
+                    self._tell_of_preparing(self._worker)
                 self._fed.tell(self._assignment)
                 self._telling.lost_frames()
             if now_ns >= look_at_peers_ns and self._worker is not None:
@@ -195,6 +200,16 @@ class _Agent:
                 self._report()
             case RowsKept(task=task, arrivals=arrivals):
                 self._running.rows_kept(task, arrivals)
+            case Prepare():
+                self._prepare(message)
+            case Switch():
+                self._deploying.switch(self._running, message)
+                self._assignment, self._told_ended = message.assignment, False
+            case Abandon(assignment=assignment):
+                self._preparing = None
+                self._running.moving.abandon(assignment)
+            case TakeOver(task=task, resume=progress):
+                self._running.take_over(task, progress)
             case CloseBatch():
                 self._fed.close_batch(message)
             case EndFeed(component=component):
@@ -218,6 +233,7 @@ class _Agent:
             early = self._worker.intake.take_early_frames()
             self._close()
             self._worker, self._closed, self._told_ended = None, False, False
+        self._preparing = None
         self._assignment = deploy.assignment.number  # whatever fails from now on is of this one
         self._worker = self._deploying.build(deploy)
         if deploy.care is not None:
@@ -226,6 +242,26 @@ class _Agent:
         self._fed.open(self._worker.spouts)
         self._garbage.settle()
         self._control.send(Ready(assignment=deploy.assignment.number, feeds=self._fed.places()))
+
+    def _prepare(self, prepare: Prepare) -> None:
+        number = prepare.assignment.number
+        try:
+            self._deploying.prepare(prepare)
+        except USER_ERRORS as error:
+            self._control.send(NotPrepared(assignment=number, reason=reason_of(error)))
+        else:
+            self._preparing = number
+
+    def _tell_of_preparing(self, worker: Worker) -> None:
+        if self._preparing is None:
+            return
+        if worker.moving.trouble is not None:
+            self._control.send(NotPrepared(assignment=self._preparing, reason=worker.moving.trouble))
+            worker.moving.abandon(self._preparing)
+            self._preparing = None
+        elif worker.moving.is_prepared:
+            self._control.send(Prepared(assignment=self._preparing))
+            self._preparing = None
 
     def _close(self) -> None:
         """Spark may use this process again, for something else: nothing may stay open in it."""

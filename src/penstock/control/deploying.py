@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from penstock.checkpoint.store import CheckpointStore
+from penstock.control.moving import Prepare, Switch
 from penstock.control.peers import Peer
 from penstock.control.protocol import Deploy
 from penstock.control.ticket import Ticket
+from penstock.plan.edges import Edge
+from penstock.plan.tasks import Task
 from penstock.topology.shipping import from_bytes
 from penstock.transport.ring import RingReader
 from penstock.worker.arrival import Arrival, Marker
@@ -26,7 +29,9 @@ class Deploying:
         self._ticket = ticket
         self._inbox = inbox
         self._deployment: Deployment | None = None
-        self._deployed: Deploy | None = None
+        self._tasks: tuple[Task, ...] = ()
+        self._edges: tuple[Edge, ...] = ()
+        self._prepared: Prepare | None = None
         self.peers: dict[int, Peer] = {}
         """The other workers as we know them, and this one."""
 
@@ -46,6 +51,7 @@ class Deploying:
             worker=self._ticket.worker,
             topology=from_bytes(deploy.topology),
             assignment=deploy.assignment,
+            tasks=deploy.tasks,
             inbox=self._inbox,
             ways=ways,
             colleagues=map(_colleague, deploy.peers),
@@ -59,9 +65,29 @@ class Deploying:
             checkpoint="" if store is None else store.identity(),
         )
         worker = self._deployment.build()
-        self._deployed = deploy
+        self._tasks, self._edges, self._prepared = deploy.tasks, deploy.edges, None
         self.mark_ended(worker, deploy.ended_tasks)
         return worker
+
+    def prepare(self, prepare: Prepare) -> None:
+        """Builds what comes by another assignment. What a task's `open` raises is raised, and nothing is prepared."""
+        assert self._deployment is not None
+        self.peers |= {peer.worker: peer for peer in prepare.peers}
+        others = {peer.worker: peer for peer in prepare.peers if peer.worker != self._ticket.worker}
+        unreached = others.keys() - self._deployment.reachable
+        self._deployment.prepare(
+            assignment=prepare.assignment,
+            tasks=prepare.tasks,
+            ways={worker: self._way_to(others[worker]) for worker in unreached},
+            colleagues=map(_colleague, prepare.peers),
+        )
+        self._prepared = prepare
+
+    def switch(self, worker: Worker, switch: Switch) -> None:
+        """What was prepared holds."""
+        worker.moving.switch(switch.assignment, switch.epoch)
+        assert self._prepared is not None
+        self._tasks, self._prepared = self._prepared.tasks, None
 
     def meet(self, worker: Worker, peer: Peer) -> None:
         """A peer is another process now."""
@@ -70,11 +96,9 @@ class Deploying:
 
     def mark_ended(self, worker: Worker, tasks: tuple[int, ...]) -> None:
         """We replace a dead worker, and some of its sources had ended before: their end will not be sent again."""
-        assert self._deployed is not None
-        deploy = self._deployed
-        component_of = {task.id: task.component for task in deploy.tasks}
+        component_of = {task.id: task.component for task in self._tasks}
         for bolt in worker.bolts:
-            for edge in deploy.edges:
+            for edge in self._edges:
                 if edge.target != bolt.component:
                     continue
                 for task in tasks:

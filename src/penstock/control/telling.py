@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.control.client import ControlClient
+from penstock.control.moving import Moved
 from penstock.control.peers import Peer, PeerGone
 from penstock.control.protocol import Collected, LinkBroken, TaskFailure, TaskNotSaved, TaskSaved
 from penstock.control.reporting import report_of
@@ -53,6 +54,11 @@ class Telling:
                 self._control.send(TaskSaved(saved=news.saved, **said))
             else:
                 self._control.send(TaskNotSaved(reason=news.reason, **said))
+
+    def moves(self, worker: Worker, assignment: int) -> None:
+        """Tasks that have come from elsewhere."""
+        for task in worker.moving.arrived_tasks():
+            self._control.send(Moved(assignment=assignment, task=task))
 
     def dead_peers(self, worker: Worker, peers: dict[int, Peer]) -> None:
         """Those whose process is gone, each once."""
