@@ -109,6 +109,16 @@ class ProcessRun:
         assert pid is not None
         return pid
 
+    def place(self, label: str) -> int | None:
+        """The worker of a task."""
+        (worker,) = (one.worker for one in self.server.metrics().tasks if f"{one.component}[{one.index}]" == label)
+        return worker
+
+    def last_decision(self) -> str | None:
+        """What became of the last decision so far."""
+        decisions = self.status().decisions
+        return decisions[-1].state if decisions else None
+
     def await_notice(self, *texts: str) -> str:
         """Waits until a notice has all of these texts, and returns it."""
 
