@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from penstock.plan.assignment import Assignment
 from penstock.plan.schedulers.base import PlanRequest
 from penstock.plan.schedulers.t_storm import TStormScheduler
+from penstock.plan.shape import ComponentShape
 from tests.plan.hand_made import cluster, component, measured, shaped
 from tests.plan.strategies import measured_requests
 
@@ -52,10 +53,17 @@ def test_a_node_has_one_worker_or_as_many_as_its_tasks_need() -> None:
     assert TStormScheduler(one_worker_per_node=False).plan(heavy).worker_of == {0: 0, 1: 0, 2: 1, 3: 1}
 
 
-THROUGHPUT_TEST = (component("spout", 5), component("identity", 15, ("spout", "Shuffle")))
-THROUGHPUT_TEST += (component("counter", 15, ("identity", "Shuffle")),)
-WORD_COUNT = (component("reader", 2), component("split", 5, ("reader", "Shuffle")))
-WORD_COUNT += (component("count", 5, ("split", "By")), component("mongo", 5, ("count", "Shuffle")))
+THROUGHPUT_TEST = (
+    component("spout", 5),
+    component("identity", 15, ("spout", "Shuffle")),
+    component("counter", 15, ("identity", "Shuffle")),
+)
+WORD_COUNT = (
+    component("reader", 2),
+    component("split", 5, ("reader", "Shuffle")),
+    component("count", 5, ("split", "By")),
+    component("mongo", 5, ("count", "Shuffle")),
+)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +81,9 @@ WORD_COUNT += (component("count", 5, ("split", "By")), component("mongo", 5, ("c
         ((*WORD_COUNT, component("acker", 20, ("mongo", "By"))), 2.2, 5),
     ],
 )
-def test_as_many_nodes_are_used_as_the_paper_reports(components: tuple, gamma: float, nodes: int) -> None:  # type: ignore[type-arg]
+def test_as_many_nodes_are_used_as_the_paper_reports(
+    components: tuple[ComponentShape, ...], gamma: float, nodes: int
+) -> None:
     request = shaped(cluster(10, 4), *components)
 
     assignment = TStormScheduler(gamma=gamma).plan(request)

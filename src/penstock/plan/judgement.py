@@ -13,6 +13,10 @@ from penstock.plan.schedulers.base import PlanRequest
 __all__ = ["Judgement", "JudgementSettings", "judge"]
 
 
+# How far into the headroom between its limit and all of its cores something has to be for relief to be urgent.
+_URGENT = 0.4
+
+
 class JudgementSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """When a schedule is applied."""
 
@@ -37,7 +41,7 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
     relief: float
     """By how much of its limit the busiest worker or node will be less overloaded; 0 if none is overloaded now."""
     urgent: bool = False
-    """Whether it should not wait: tasks are on no worker, or something is overloaded that need not be so much."""
+    """Whether it should not wait: tasks are on no worker, or something is far above its limit that need not be."""
 
 
 def judge(request: PlanRequest, proposed: Assignment, settings: JudgementSettings) -> Judgement:
@@ -67,7 +71,7 @@ def judge(request: PlanRequest, proposed: Assignment, settings: JudgementSetting
     if overload_then < overload_now:
         relief = max(problem.overshoot(before) - problem.overshoot(after), 0.0)
         reason = f"less overload, by {relief:.0%} of what the busiest may have"
-        return judgement(True, reason, gain=gain, relief=relief, urgent=relief > 0)
+        return judgement(True, reason, gain=gain, relief=relief, urgent=relief >= _URGENT * settings.cost.headroom)
     worth = gain > settings.threshold
     compared = "more" if worth else "not more"
     reason = f"a gain of {gain:.1%}, the moves counted, which is {compared} than {settings.threshold:.0%}"

@@ -30,6 +30,11 @@ class CostSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     horizon_s: float = 300.0
     """How long a placement has to last to be worth its moves: what a move costs is spread over this time."""
 
+    @property
+    def headroom(self) -> float:
+        """How far above its limit something is when it takes all of its cores, as a share of the limit."""
+        return max(1.0 / self.capacity_fraction - 1.0, 0.0)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:

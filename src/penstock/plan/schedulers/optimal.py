@@ -101,8 +101,10 @@ class _Model:
         solver.parameters.num_workers = 1  # with several, which of two equal solutions is found is chance
         solver.parameters.random_seed = 1
         solver.parameters.max_deterministic_time = effort
-        if solver.solve(self._model) != self._package.OPTIMAL:
-            message = f"scheduler 'optimal' could not prove {wanted} with effort={effort:g}: got {solver.status_name()}"
+        status = solver.solve(self._model)
+        if status != self._package.OPTIMAL:
+            got = solver.status_name(status)
+            message = f"scheduler 'optimal' could not prove {wanted} with effort={effort:g}: got {got}"
             raise PenstockError(message)
         return solver
 
