@@ -135,6 +135,13 @@ def test_without_a_worker_there_is_nothing_to_plan() -> None:
         PlanRequest(tasks=tasks(3), edges=(), slots=())
 
 
+def test_workers_and_nodes_have_to_do_some_work() -> None:
+    lazy = (WorkerSlot(worker=3, node="a", speed=0.0), WorkerSlot(worker=4, node="b"))
+
+    with pytest.raises(RunError, match="worker 3 has speed=0, node 'b' has cores=-1"):
+        PlanRequest(tasks=tasks(3), edges=(), slots=lazy, node_cores={"b": -1.0})
+
+
 def test_an_unknown_scheduler_is_named_with_those_that_exist() -> None:
     with pytest.raises(
         ValueError, match=r"no scheduler is named 'evne'; there are: even, optimal, penstock, t-storm, t"

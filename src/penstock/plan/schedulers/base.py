@@ -38,6 +38,11 @@ class PlanRequest(msgspec.Struct, frozen=True, kw_only=True):
         if not self.slots:
             message = f"{len(self.tasks)} tasks cannot be placed: there is no worker to put them on"
             raise SlotsError(message)
+        wrong = [f"worker {slot.worker} has speed={slot.speed:g}" for slot in self.slots if not slot.speed > 0]
+        wrong += [f"node {node!r} has cores={cores:g}" for node, cores in self.node_cores.items() if not cores > 0]
+        if wrong:
+            message = f"nothing can be placed on what does no work: wanted more than 0, got: {', '.join(wrong)}"
+            raise RunError(message)
 
     @property
     def next_number(self) -> int:

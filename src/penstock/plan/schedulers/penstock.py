@@ -21,14 +21,14 @@ from penstock.plan.units import Unit, bunched, by_worker, single_units
 
 __all__ = ["PenstockScheduler", "penstock_places", "rank"]
 
-# A topology of so many tasks, or fewer, is improved from every start, and of so many in every way; more would take
-# longer than a plan may.
+# Up to so many tasks are improved from every start, and up to so many in every way. More would take too long: then it
+# is only couples of tasks that are moved beside single ones.
 _MOST_TASKS_FROM_EVERY_START = 100
 _MOST_TASKS_WITH_ALL_BUNCHES = 500
 _MOST_ROUNDS = 4
 # How many kicks there are, times how many tasks each has to place anew.
 _KICKED_TASKS = 300
-_LOOKS_PER_UNIT = 3
+_LOOKS_PER_UNIT = 2
 _FEWEST_LOOKS = 2_000
 
 
@@ -106,7 +106,8 @@ def _improved(problem: Problem, start: Integers) -> Integers:
             changed |= _improve(problem, units, place)
             if not small:
                 break
-        changed |= _improve(problem, by_worker(singles, place), place)
+        if small:
+            changed |= _improve(problem, by_worker(singles, place), place)
         if not changed or not _improve(problem, singles, place):
             break
     return with_fewest_moves(problem, np.array(place, dtype=np.int64))
