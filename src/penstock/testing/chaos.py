@@ -32,7 +32,8 @@ from typing import Any, Protocol
 from penstock.flow.delivery import Delivery
 from penstock.testing.chaos_report import ChaosReport, collected_rows
 from penstock.testing.faults import Fault, random_faults
-from penstock.testing.local_cluster import MOST_TURNS, LocalCluster
+from penstock.testing.gives_turns import MOST_TURNS
+from penstock.testing.local_cluster import LocalCluster
 from penstock.topology.topology import Topology
 from penstock.worker.settings import WorkerSettings
 

@@ -19,37 +19,31 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Self
 
 import msgspec
 
-from penstock.checkpoint.shape import saved_shape
-from penstock.control.checkpointing import Checkpointing
 from penstock.control.peers import PeerLost
-from penstock.control.protocol import BeginEpoch, Committed
-from penstock.errors import RunError
+from penstock.control.protocol import BeginEpoch
 from penstock.flow.delivery import Delivery
 from penstock.plan.assignment import Assignment
-from penstock.plan.cluster import WorkerSlot
-from penstock.plan.edges import edges_of
-from penstock.plan.schedulers.base import PlanRequest
-from penstock.plan.schedulers.even import EvenScheduler
 from penstock.plan.shape import shape_of
 from penstock.plan.tasks import Task, tasks_of
 from penstock.testing.fed_spout import FedSpout
+from penstock.testing.gives_turns import GivesTurns
 from penstock.testing.late_words import LateWords, Meeting, Preparation
+from penstock.testing.local_checkpoints import LocalCheckpoints
 from penstock.testing.local_moves import LocalMoves
 from penstock.testing.memory import MemoryInbox, MemoryWay
-from penstock.testing.part_memory import PartMemory
+from penstock.testing.move_requests import Wanted, moved, scaled
+from penstock.testing.placement import placed, planned
 from penstock.testing.record_keeper import RecordKeeper
 from penstock.testing.result import Result
 from penstock.testing.turns import InTurn, Shuffled, Turns
 from penstock.testing.virtual_clock import VirtualClock
-from penstock.topology.pinned import pinned_components
 from penstock.topology.topology import Topology
-from penstock.worker.checkpoints import NotSaved
 from penstock.worker.company import Colleague
 from penstock.worker.deployment import Deployment
 from penstock.worker.resume import SpoutProgress
@@ -65,11 +59,8 @@ ASK_SPOUTS_EVERY_NS = 1_000_000
 EPOCH_EVERY_NS = 1_000_000_000
 """How often, on the virtual clock, markers are sent where that is of use."""
 
-MOST_TURNS = 200_000
-"""At one instant. More than any test needs, unless one of its spouts has no end."""
 
-
-class LocalCluster:
+class LocalCluster(GivesTurns):
     """Runs a topology in this process, step by step.
 
     Args:
@@ -105,19 +96,18 @@ class LocalCluster:
         self._progress: dict[int, SpoutProgress] = {}
         self._words = LateWords()
         self._moves = LocalMoves(self._words, self._preparation)
-        self._wanted: dict[int, int] = {}
+        self._wanted: Wanted | None = None
         self._newest_number = 1
         self._deployments: dict[int, Deployment] = {}
         self._epoch_at_ns = self.clock.now_ns() + EPOCH_EVERY_NS
         self._turns: Turns = InTurn() if seed is None else Shuffled(seed)
-        self._assignment = _placed(topology, worker_of) if worker_of is not None else _planned(topology, workers)
+        self._assignment = placed(topology, worker_of) if worker_of is not None else planned(topology, workers)
         self._tasks = tasks_of(shape_of(topology))
         self._keeper = RecordKeeper(topology)
-        self.parts = PartMemory()
+        self._checkpoints = LocalCheckpoints(topology, self._tasks, self._words)
+        self._checkpointing = self._checkpoints.policy
+        self.parts = self._checkpoints.parts
         """Where tasks are saved, exactly once."""
-        self._checkpointing = Checkpointing(
-            run="local", tasks=self._tasks, shape=saved_shape(topology), every_s=1.0, start=None
-        )
         numbers = self._assignment.workers()
         self._node_of = node_of or {}
         self._generations = dict.fromkeys(numbers, 1)
@@ -134,76 +124,23 @@ class LocalCluster:
             worker.begin()
         self.clock.attach(self)
 
-    def step(self, *, without: int | None = None) -> bool:
-        """Gives one worker one turn, but not the one that is left out. Returns whether anything happened."""
-        able = sorted(self.workers.keys() - {without})
-        return bool(able) and self._turn(self._turns.next_of(able))
-
-    def settle(self) -> None:
-        """Gives turns until nothing more happens at this instant."""
-        if self._wants_epochs and self.clock.now_ns() >= self._epoch_at_ns:
-            self.begin_epoch()
-        busy = set(self.workers)
-        turns = 0
-        while busy:
-            turns += 1
-            if turns > MOST_TURNS:
-                message = (
-                    f"topology {self._topology.name!r} is still busy after {MOST_TURNS} turns at one instant; does one "
-                    f"of its spouts always have more? Not ended: {self._not_ended()}"
-                )
-                raise RunError(message)
-            number = self._turns.next_of(sorted(busy))
-            if self._turn(number):
-                busy = set(self.workers)  # what one does may be work for any other
-            else:
-                busy.discard(number)
-
-    def advance(self, seconds: float) -> None:
-        """Lets time pass on the clock, and everything happen that is due in it."""
-        self.clock.advance(seconds)
-
-    def run_to_end(self, *, most_s: float = 3600.0) -> None:
-        """Runs until all tasks have ended, letting as much time pass as that takes.
-
-        Raises:
-            RunError: it cannot end any more, or not within `most_s` seconds of virtual time.
-        """
-        self.settle()
-        end_ns = self.clock.now_ns() + round(most_s * 1e9)
-        while not self.ended:
-            due_ns = self.clock.next_due_ns()
-            if due_ns is None or due_ns > end_ns:
-                why = f"not within {most_s} s" if due_ns is not None else "nothing more can happen"
-                message = f"topology {self._topology.name!r} does not end: {why}; not ended: {self._not_ended()}"
-                raise RunError(message)
-            self.clock.advance((due_ns - self.clock.now_ns()) / 1e9)
-
     def begin_epoch(self) -> int:
         """Has the spouts send markers, as the controller does now and then; returns the number of the epoch."""
         if self._moves.under_way:
             return self._epoch
+        self._epoch_at_ns = self.clock.now_ns() + EPOCH_EVERY_NS
         if self._settings.delivery == "exactly_once":
-            return self._begin_checkpoint()
+            all_ended = self._all_live and all(worker.ended for worker in self.workers.values())
+            self._epoch = self._checkpoints.begin(self.workers, all_ended=all_ended, draining=self._draining)
+            return self._epoch
         self._epoch += 1
         self._note_progress()
-        self._epoch_at_ns = self.clock.now_ns() + EPOCH_EVERY_NS
         self._words.tell_soon(self.workers, BeginEpoch(epoch=self._epoch))
         return self._epoch
 
-    def _begin_checkpoint(self) -> int:
-        """Begins an epoch, and gives one up that is under way; it is committed as soon as all tasks are saved."""
-        self._epoch_at_ns = self.clock.now_ns() + EPOCH_EVERY_NS
-        self._checkpointing.give_up()
-        all_ended = len(self.workers) == len(self._inboxes) and all(worker.ended for worker in self.workers.values())
-        epoch = self._checkpointing.final_epoch(float("inf")) if all_ended else self._checkpointing.due(float("inf"))
-        if epoch is None:
-            return self._checkpointing.committed
-        # The word of it travels beside the tuples, and not always faster: some workers meet the marker first.
-        self._epoch = epoch
-        begin = BeginEpoch(epoch=epoch, committed=self._checkpointing.committed, last=self._draining)
-        self._words.tell(self.workers, begin)
-        return epoch
+    @property
+    def _all_live(self) -> bool:
+        return len(self.workers) == len(self._inboxes)
 
     @property
     def committed_epoch(self) -> int:
@@ -215,57 +152,46 @@ class LocalCluster:
         """Whether an epoch was begun and is not committed yet."""
         return self._checkpointing.is_under_way
 
-    def _take_checkpoint_news(self, worker: Worker) -> bool:
-        heard = False
-        for news in worker.checkpoint_news():
-            heard = True
-            if isinstance(news, NotSaved):
-                self._checkpointing.give_up()
-                continue
-            manifest = self._checkpointing.saved(news.task, news.epoch, news.saved)
-            if manifest is not None:
-                self._checkpointing.was_committed(manifest.epoch)
-                self._words.tell(self.workers, Committed(epoch=manifest.epoch))
-        return heard
+    @property
+    def worker_of(self) -> dict[int, int]:
+        """The worker of each task, by its id."""
+        return dict(self._assignment.worker_of)
+
+    def tasks_of(self, component: str) -> list[int]:
+        """The ids of a component's tasks, by their index."""
+        return [task.id for task in sorted(self._tasks, key=lambda task: task.index) if task.component == component]
 
     def move(self, worker_of: Mapping[int, int]) -> None:
         """Has tasks moved, by their ids, to workers that may be new; as soon as that can be begun. See `moving`."""
-        pinned = pinned_components(self._topology)
-        for task, worker in worker_of.items():
-            if task not in self._assignment.worker_of:
-                message = f"move: wanted one of the tasks {sorted(self._assignment.worker_of)}, got {task}"
-                raise ValueError(message)
-            component = self._tasks[task].component
-            if component in pinned and worker != self._assignment.worker_of[task]:
-                message = f"move: {component!r} stays where it is: {pinned[component]}"
-                raise ValueError(message)
-            if worker not in self._inboxes:
-                self._inboxes[worker] = MemoryInbox(capacity_bytes=self._settings.inbox_bytes)
-                self._generations[worker] = 1
-                self._deploy(worker)
-                self.workers[worker].begin()
-        self._wanted |= worker_of
+        self._want(moved(self._topology, (self._tasks, self._assignment.worker_of), worker_of))
+
+    def scale(self, component: str, worker_of: Sequence[int]) -> None:
+        """Has a bolt's tasks replaced by others, one on each of these workers; as soon as that can be begun."""
+        self._want(scaled(self._topology, (self._tasks, self._assignment.worker_of), component, worker_of))
+
+    def _want(self, wanted: Wanted) -> None:
+        for worker in sorted({*wanted[1].values()} - self._inboxes.keys()):
+            self._inboxes[worker] = MemoryInbox(capacity_bytes=self._settings.inbox_bytes)
+            self._generations[worker] = 1
+            self._deploy(worker)
+            self.workers[worker].begin()
+        self._wanted = wanted
         self._begin_move_if_possible()
 
     @property
     def moving(self) -> bool:
         """Whether tasks are to be moved, or are being moved."""
-        return bool(self._wanted) or self._moves.under_way
+        return self._wanted is not None or self._moves.under_way
 
     def _begin_move_if_possible(self) -> None:
-        wanted = {**self._assignment.worker_of, **self._wanted}
-        all_there = len(self.workers) == len(self._inboxes)
-        clean = self._settings.delivery != "exactly_once" or (
-            not self._checkpointing.is_under_way and self._checkpointing.committed == self._epoch
-        )
-        if not self._wanted or self._moves.under_way or not all_there or not clean:
+        clean = self._settings.delivery != "exactly_once" or self._checkpoints.is_clean
+        if self._wanted is None or self._moves.under_way or not self._all_live or not clean:
             return
-        self._wanted = {}
-        if wanted == self._assignment.worker_of:
-            return
-        self._newest_number += 1
-        assignment = Assignment(number=self._newest_number, worker_of=wanted)
-        self._moves.begin(self.workers, assignment, self._tasks, self._assignment.worker_of)
+        (tasks, worker_of), self._wanted = self._wanted, None
+        if worker_of != self._assignment.worker_of:
+            self._newest_number += 1
+            assignment = Assignment(number=self._newest_number, worker_of=worker_of)
+            self._moves.begin(self.workers, assignment, tasks, self._assignment.worker_of)
 
     def _preparation(self, number: int, assignment: Assignment, tasks: tuple[Task, ...]) -> Preparation:
         deployment = self._deployments[number]
@@ -313,9 +239,8 @@ class LocalCluster:
     @property
     def ended(self) -> bool:
         """Whether every task has ended."""
-        all_live = len(self.workers) == len(self._inboxes)
         committed = self._settings.delivery != "exactly_once" or self._checkpointing.is_finished
-        return committed and all_live and all(worker.ended for worker in self.workers.values())
+        return committed and self._all_live and all(worker.ended for worker in self.workers.values())
 
     def kill(self, worker: int) -> None:
         """Loses a worker, with its tasks and all that is inside, as a crash would."""
@@ -383,7 +308,7 @@ class LocalCluster:
         self._look_at_move(number)
         if self._settings.delivery != "at_most_once":
             self._keeper.fetch_rows(self.workers[number])
-        if self._take_checkpoint_news(self.workers[number]):
+        if self._checkpoints.take_news(self.workers[number], self.workers):
             return True
         # Credit that is given back counts as no work, yet somebody waits for it.
         return worked > 0 or sum(map(len, self._inboxes.values())) != before
@@ -392,7 +317,8 @@ class LocalCluster:
         switched = self._moves.look(number, self.workers[number], self.workers, self._epoch)
         if switched is not None:
             self._note_progress()
-            self._assignment = switched
+            self._assignment, self._tasks = switched
+            self._checkpointing.has_tasks(self._tasks)
         self._begin_move_if_possible()
 
     def _deploy(self, number: int) -> None:
@@ -400,6 +326,7 @@ class LocalCluster:
             worker=number,
             topology=self._topology,
             assignment=self._assignment,
+            tasks=self._tasks,
             inbox=self._inboxes[number],  # type: ignore[arg-type] # its records are read like a ring's
             ways={peer: MemoryWay(inbox) for peer, inbox in self._inboxes.items() if peer != number},
             colleagues=map(self._colleague, self._inboxes),
@@ -441,20 +368,3 @@ class LocalCluster:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _planned(topology: Topology, workers: int) -> Assignment:
-    if workers < 1:
-        message = f"workers: wanted at least 1, got {workers}"
-        raise ValueError(message)
-    shape = shape_of(topology)
-    slots = tuple(WorkerSlot(worker=number, node="here") for number in range(workers))
-    return EvenScheduler().plan(PlanRequest(tasks=tasks_of(shape), edges=edges_of(shape), slots=slots))
-
-
-def _placed(topology: Topology, worker_of: Mapping[int, int]) -> Assignment:
-    wanted = {task.id for task in tasks_of(shape_of(topology))}
-    if worker_of.keys() != wanted:
-        message = f"worker_of: wanted a worker for each of the tasks {sorted(wanted)}, got {dict(worker_of)}"
-        raise ValueError(message)
-    return Assignment(number=1, worker_of=dict(worker_of))

@@ -27,6 +27,11 @@ class _Move:
         self.switched = False
         self.awaited = {task for task, worker in assignment.worker_of.items() if before.get(task) != worker}
 
+    def origins(self, task: int) -> set[int]:
+        """Where a task's state comes from: its old place, or those of all tasks that are no more."""
+        gone = self.before.keys() - self.assignment.worker_of.keys()
+        return {self.before[task]} if task in self.before else {self.before[one] for one in gone}
+
 
 class LocalMoves:
     """Decides about moves, one at a time.
@@ -54,8 +59,10 @@ class LocalMoves:
         for worker in workers:
             self._words.tell([worker], self._prepare(worker, assignment, tasks))
 
-    def look(self, number: int, worker: Worker, workers: Iterable[int], epoch: int) -> Assignment | None:
-        """A worker has had a turn. Returns the assignment, when it has come to hold."""
+    def look(
+        self, number: int, worker: Worker, workers: Iterable[int], epoch: int
+    ) -> tuple[Assignment, tuple[Task, ...]] | None:
+        """A worker has had a turn. Returns the assignment and its tasks, when it has come to hold."""
         move, everybody = self._move, set(workers)
         if move is None:
             return None
@@ -68,7 +75,7 @@ class LocalMoves:
             if move.prepared == everybody:
                 move.switched = True
                 self._words.tell(everybody, Switching(move.assignment.number, epoch))
-                return move.assignment
+                return move.assignment, move.tasks
         elif not move.awaited:
             self._move = None
         return None
@@ -88,7 +95,7 @@ class LocalMoves:
             self.abandon(workers)
             return
         for task in sorted(move.awaited):
-            if move.before.get(task) == worker:
+            if worker in move.origins(task):
                 place = move.assignment.worker_of[task]
                 self._words.tell([place], TakingOver(task, progress.get(task)))
 

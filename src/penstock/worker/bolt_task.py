@@ -246,8 +246,7 @@ class BoltTask(RunningTask):
     def _welcome_heirs(self) -> None:
         for succession in [*self._successions]:
             edge, old, new, assignment = succession
-            ended = self._alignment.ended_channels
-            if self._channels.are_laid(assignment, ended=ended, among=[(edge, source) for source in old]):
+            if self._channels.are_laid(assignment, ended=(), among=[(edge, source) for source in old]):
                 self._successions.remove(succession)
                 self.sources -= old
                 self._alignment.replace([(edge, source) for source in old], [(edge, source) for source in new])
