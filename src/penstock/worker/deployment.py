@@ -103,6 +103,8 @@ class Deployment:
             failures=self.failures,
             random_number=self._random_number,
         )
+        components = shape_of(topology).in_topological_order()
+        self._rank = {component.name: rank for rank, component in enumerate(components)}
         self._keepers_after = most_after(topology, comes_of_many)
         self._answering = answering(topology)
         self._built: Worker | None = None
@@ -113,8 +115,7 @@ class Deployment:
         assigned = wiring.assigned
         tasks = self._made(assigned.on(self._worker), assigned, moves=False)
         opener = wiring.opener(tracked=self._book is not None)
-        components = shape_of(self._topology).in_topological_order()
-        roster = Roster(tasks, {component.name: rank for rank, component in enumerate(components)})
+        roster = Roster(tasks, self._rank)
         ticks, past = Ticks(steady_ns_of(self._clock)), PastCounts()
         casts, acks = wiring.casts(opener), self._acks(tasks)
         about: dict[str, Any] = {"worker": self._worker, "wiring": wiring, "roster": roster, "acks": acks}
@@ -210,6 +211,7 @@ class Deployment:
 
     def _made(self, tasks: Sequence[Task], assigned: AssignedTasks, *, moves: bool) -> list[SpoutTask | BoltTask]:
         """Bolts come first."""
+        tasks = sorted(tasks, key=lambda task: (self._rank[task.component], task.id))
         # Downstream first, because a local lane needs the task that it leads to.
         bolts = [self._bolt(task, assigned, moves=moves) for task in reversed(tasks) if task.kind == "bolt"]
         return [*reversed(bolts), *(self._spout(task, assigned) for task in tasks if task.kind == "spout")]
