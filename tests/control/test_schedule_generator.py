@@ -79,6 +79,7 @@ def test_what_is_better_for_two_periods_is_proposed_with_the_reason(store: LoadS
     assert held is not None
     assert held.status == "refused"
     assert "next period" in held.reason
+    assert run.generator.rest_s(run.now_s + 1) == 59
     assert [run.sampled(), run.sampled()] == [None, None]  # 60 s are not over
     made = run.sampled()
 

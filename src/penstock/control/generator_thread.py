@@ -60,8 +60,8 @@ class GeneratorThread:
         while not self._closed:
             if generator.look(time.time()) is not None:
                 self._on_schedule()
-            self._wait()
+            self._wait(generator.rest_s(time.time()))
 
-    def _wait(self) -> None:
-        self._news.wait()
+    def _wait(self, timeout_s: float | None = None) -> None:
+        self._news.wait(timeout_s)
         self._news.clear()

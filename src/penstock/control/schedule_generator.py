@@ -70,6 +70,13 @@ class Generator:
         self._sample, self._planned_at_s = situation.sample, now_s
         return self._plan(situation, now_s)
 
+    def rest_s(self, now_s: float) -> float | None:
+        """How long until the period is over; None if it is: then only what is new counts."""
+        if self._choice is None or self._choice.scheduler is None:
+            return None
+        rest_s = self._planned_at_s + self._choice.settings.schedule_every_s - now_s
+        return rest_s if rest_s > 0 else None
+
     def _take_up(self, choice: Choice) -> None:
         before, self._choice = self._choice, choice
         self._steadiness.settings = judgement_settings(choice)
