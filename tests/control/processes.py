@@ -97,9 +97,10 @@ class ProcessHost:
 class ProcessRun:
     """A run: who takes part, and what came of it."""
 
-    def __init__(self, topology: Topology, server: ControlServer) -> None:
+    def __init__(self, topology: Topology, server: ControlServer, host: ProcessHost) -> None:
         self._topology = topology
         self.server = server
+        self.host = host
 
     def status(self) -> RunStatus:
         return self.server.status()
@@ -192,7 +193,7 @@ def processes(
         host = ProcessHost(server, ticket)
         stack.callback(host.close)
         server.launch(host, keeper)
-        yield ProcessRun(topology, server)
+        yield ProcessRun(topology, server, host)
 
 
 if __name__ == "__main__":

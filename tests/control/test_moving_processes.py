@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from penstock.control.events import Proposed, WorkersWanted
 from penstock.errors import RunError
 from penstock.topology.bolts import Bolt
 from penstock.topology.context import TaskContext
@@ -108,3 +109,40 @@ def test_whoever_dies_in_the_middle_leaves_the_run_on_one_assignment_or_the_othe
         summary = run.summary()
     check(summary, count, exactly_once=exactly_once)
     assert summary.status.restarts == 2
+
+
+@DELIVERIES
+def test_a_bolt_is_given_more_tasks_and_fewer(tmp_path: Path, exactly_once: bool) -> None:
+    count = 20_000
+    checkpoint = tmp_path / "c" if exactly_once else None
+    with processes(counted(count), workers=3, checkpoint=checkpoint, epoch_every_s=EPOCH_S) as run:
+        run.await_tuples("seen")
+        for component, tasks in (("number", 4), ("pass", 1), ("number", 1), ("number", 3), ("pass", 4)):
+            run.server.scale(component, tasks)
+            (now,) = (one.tasks for one in run.server.metrics().components if one.name == component)
+            assert now == tasks
+            run.await_tuples("seen", 100)
+        with pytest.raises(RunError, match="'numbers' keeps its 1 tasks: it is a spout"):
+            run.server.scale("numbers", 2)
+        summary = run.summary()
+    assert_exact(summary, [*range(count)])
+
+
+@DELIVERIES
+def test_a_worker_without_tasks_goes_and_another_comes_in_its_place(tmp_path: Path, exactly_once: bool) -> None:
+    count = 30_000
+    checkpoint = tmp_path / "c" if exactly_once else None
+    with processes(counted(count), workers=3, checkpoint=checkpoint, epoch_every_s=EPOCH_S, release_after_s=0.5) as run:
+        run.await_tuples("seen")
+        emptied = dict.fromkeys(run.status().workers[2].tasks, 1)
+        run.server.post(Proposed(worker_of=emptied, scheduler="test", why="two will do"))
+        wait_until(lambda: run.status().workers[2].state == "released", "it is released")
+        run.await_tuples("seen", 100)
+        wait_until(lambda: run.host.held == 2, "its slot is given back")
+        run.server.post(WorkersWanted(count=1, why="there is much to do"))
+        wait_until(lambda: run.status().workers[2].state == "ended", "another has come, and has nothing to do")
+        run.server.move("number[0]", 2)
+        run.await_tuples("seen", 100)
+        summary = run.summary()
+    assert_exact(summary, [*range(count)])
+    assert run.host.held == 3

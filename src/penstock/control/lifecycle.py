@@ -166,7 +166,8 @@ class Lifecycle:
             member.stage = "ended"
             # Where everything may be set back to before its end, it is needed for as long as the run lasts. And one
             # that never had tasks may still get some.
-            self._membership.seats[member.worker].ended = self.rewinds is None and self.has_tasks(member.worker)
+            has_tasks = self.placement.has_tasks(member.worker)
+            self._membership.seats[member.worker].ended = self.rewinds is None and has_tasks
 
     def switch(self, assignment: Assignment, tasks: tuple[Task, ...]) -> None:
         """Another assignment holds from now on. Who had ended may have got tasks, and says it again if it has not."""
