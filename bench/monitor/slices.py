@@ -12,6 +12,13 @@ class Slice(msgspec.Struct, frozen=True, kw_only=True):
     every_s: float | None
     began_ns: int
     ended_ns: int
+    driver_cpu_s: float = 0.0
+    """The CPU time that the driver's process took meanwhile, all threads together."""
+
+    @property
+    def driver_share(self) -> float:
+        """How much of one core the driver's process took."""
+        return self.driver_cpu_s * 1e9 / (self.ended_ns - self.began_ns)
 
 
 def rate(notes: Sequence[Sequence[tuple[int, int]]], slice_: Slice) -> float:
@@ -28,6 +35,18 @@ def _count_at(task: Sequence[tuple[int, int]], at_ns: int) -> float:
         raise ValueError(message)
     (before_ns, before), (after_ns, after) = task[place - 1], task[place]
     return before + (after - before) * (at_ns - before_ns) / (after_ns - before_ns)
+
+
+def taken(slices: Sequence[Slice]) -> list[float]:
+    """Of each two neighbours: how much more of a core the driver took with sampling than without.
+
+    Whatever else the machine does takes workers' time, and hardly the driver's: so this is far more exact than what is
+    lost of the throughput, and no more than that can be lost, where workers have all the rest.
+    """
+    return [
+        second.driver_share - first.driver_share if first.every_s is None else first.driver_share - second.driver_share
+        for first, second in zip(slices[::2], slices[1::2], strict=False)
+    ]
 
 
 def ratios(rates: Sequence[tuple[float | None, float]]) -> list[float]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bench.monitor.slices import Slice, rate, ratios
+from bench.monitor.slices import Slice, rate, ratios, taken
 
 S = 10**9
 # Two tasks, 100 and 50 a second, which note every two seconds.
@@ -21,3 +21,11 @@ def test_what_was_not_noted_is_not_made_up(began_s: int, ended_s: int) -> None:
 
 def test_neighbours_are_compared_whichever_is_first() -> None:
     assert ratios([(None, 100.0), (1.0, 99.0), (1.0, 95.0), (None, 100.0)]) == pytest.approx([0.99, 0.95])
+
+
+def test_what_the_driver_takes_is_the_difference_of_neighbours() -> None:
+    def slice_of(every_s: float | None, cpu_s: float) -> Slice:
+        return Slice(every_s=every_s, began_ns=0, ended_ns=2 * S, driver_cpu_s=cpu_s)
+
+    slices = [slice_of(None, 0.1), slice_of(1.0, 0.2), slice_of(1.0, 0.12), slice_of(None, 0.1)]
+    assert taken(slices) == pytest.approx([0.05, 0.01])

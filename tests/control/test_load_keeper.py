@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 
 from penstock.control.events import Proposed
 from penstock.control.load_keeper import LoadKeeper
@@ -17,6 +19,7 @@ from penstock.control.load_records import Choice, ScheduleRecord
 from penstock.control.load_store import LoadStore
 from penstock.control.scheduling import Declined, KeepChoice, KeepLoad, ScheduleOutcome, StoreTrouble
 from penstock.control.scheduling_settings import SchedulingSettings
+from penstock.errors import LoadStoreError
 from tests.control.planners import TOGETHER
 from tests.control.stage import PLAN
 from tests.control.test_schedule_generator import APART, LOAD, WORKERS
@@ -163,3 +166,26 @@ def test_a_full_disk_is_a_notice(small_disk: Path) -> None:
         filler.unlink()
         kept.keeper.keep(ORDER)
         wait_until(lambda: kept.samples() == 2, "a sample when there is room again")
+
+
+def test_what_piled_up_while_the_store_was_out_of_reach_is_not_tried_one_by_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried = []
+
+    def refuses(url: str, *, create: bool = True) -> LoadStore:  # noqa: ARG001
+        tried.append(url)
+        wait_until(lambda: len(tried) > 1 or piled_up.is_set(), "others wait")
+        message = "out of reach"
+        raise LoadStoreError(message)
+
+    piled_up = threading.Event()
+    monkeypatch.setattr(LoadStore, "open", refuses)
+    with keeping(f"sqlite://{tmp_path}/load.db") as kept:
+        for number in range(100):
+            kept.keeper.keep(ORDER)
+            kept.keeper.keep(KeepChoice(choice=Choice()))
+            kept.keeper.keep(ScheduleOutcome(schedule=number, status="applied"))
+        piled_up.set()
+    assert len(tried) == 1
+    assert len(kept.posted) == 1

@@ -201,3 +201,22 @@ def test_a_run_is_not_published_twice(directory: RunDirectory) -> None:
     directory.publish(run_file())
 
     assert len(directory.runs()) == 1
+
+
+# ---- load
+
+
+def test_the_load_of_the_last_runs_is_kept(directory: RunDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_MOST_LOADS", 2)
+    directory.publish(run_file(run="alive"))
+    assert directory.load_stores() == []
+    for number, run in enumerate(["alive", "older", "old", "new"]):
+        place = directory.path / f"{run}.load"
+        place.touch()
+        os.utime(place, (number, number))
+        assert directory.load_store_of(run) == f"sqlite://{place}"
+    directory.publish(run_file(run="next"))
+    assert [url.rpartition("/")[2] for url in directory.load_stores()] == ["alive.load", "old.load", "new.load"]
+    directory.withdraw("alive")
+    directory.publish(run_file(run="last"))
+    assert [url.rpartition("/")[2] for url in directory.load_stores()] == ["old.load", "new.load"]

@@ -26,7 +26,7 @@ def situation_at(url: str, run: str) -> Situation | None:
 
 def test_load_is_measured_and_a_better_placement_proposed(spark: Any, tmp_path: Path) -> None:
     url = f"sqlite://{tmp_path}/load.db"
-    often = {"load_every_s": 1.0, "schedule_every_s": 0.1, "fetch_every_s": 60.0}
+    often: dict[str, Any] = {"load_every_s": 1.0, "schedule_every_s": 0.1, "fetch_every_s": 60.0}
     with start(topologies.endless(per_second=2000), workers=2, spark=spark, store=url, **often) as running:
 
         def measured() -> Situation | None:

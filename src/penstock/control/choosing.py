@@ -34,10 +34,12 @@ def first_choice(given: Scheduler, settings: SchedulingSettings) -> Choice:
     if settings.scheduling == "off" or isinstance(given, EvenScheduler):
         return Choice(settings=settings)
     name = name_of(type(given))
-    parameters: dict[str, Any] = msgspec.to_builtins(given) if isinstance(given, msgspec.Struct) else {}
+    parameters: dict[str, Any] = {}
     try:
+        if isinstance(given, msgspec.Struct):
+            parameters = msgspec.json.decode(msgspec.json.encode(given))  # as they are when somebody has read them
         again = scheduler(name, **parameters)
-    except ValueError as error:
+    except (ValueError, TypeError) as error:
         log.warning("tasks are placed by %r at the start, and then stay where they are: %s", name, error)
         return Choice(settings=settings)
     if isinstance(given, msgspec.Struct) and again != given:

@@ -120,15 +120,20 @@ class LoadKeeper:
             self._in_trouble = self._in_trouble and self._store is None
 
     def _do(self, order: _Order | str | None) -> None:
+        # In trouble, only the newest sample tries again, and with it goes all that could not be entered before: a
+        # database out of reach may take long to say so, and whoever waits for the end of this must not wait for each.
         if isinstance(order, KeepLoad):
-            self._enter_load(order)
+            if not self._in_trouble or self._orders.empty():
+                self._enter_load(order)
         elif isinstance(order, KeepChoice):
             self._choice = order.choice
-            self._open().put_choice(self._facts.run, order.choice, now_s=time.time())
-            self._on_news(self._choice)
+            if not self._in_trouble:
+                self._open().put_choice(self._facts.run, order.choice, now_s=time.time())
+                self._on_news(self._choice)
         elif isinstance(order, ScheduleOutcome):
             self._undecided[order.schedule] = order
-            self._enter_outcomes(self._open())
+            if not self._in_trouble:
+                self._enter_outcomes(self._open())
         elif self._store is None:
             return  # nothing was entered yet, or the next sample tries again
         elif order is None:
@@ -156,7 +161,7 @@ class LoadKeeper:
 
     def _enter_load(self, order: KeepLoad) -> None:
         store = self._open()
-        if self._in_trouble:  # what could not be entered meanwhile
+        if self._in_trouble:
             store.put_choice(self._facts.run, self._choice, now_s=time.time())
         store.put_sample(
             self._facts.run,
