@@ -84,6 +84,7 @@ def main(delivery: Any, seed: int, faults: int) -> None:
             start=begin,
             seed=seed,
             faults=faults,
+            moving=True,
             tell=lambda text: print(text, flush=True),
         )
         spark.stop()

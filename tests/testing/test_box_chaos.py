@@ -67,6 +67,9 @@ class Recorded:
     def status(self) -> Any:
         return SimpleNamespace(workers=[SimpleNamespace(worker=0, pid=self.pid)])
 
+    def move(self, task: int | str, worker: int) -> None:
+        raise NotImplementedError
+
     def wait(self, timeout_s: float | None = None) -> bool:
         self.calls.append(("wait", timeout_s))
         if timeout_s is None:

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from penstock.testing.chaos_report import ChaosReport, collected_rows
 from penstock.testing.faults import CLUSTER_FAULT_KINDS, ClusterFault, ClusterFaultKind, random_cluster_faults
+from penstock.testing.moving_tasks import moving_tasks
 from penstock.testing.run import run_topology
 from penstock.topology.topology import Topology
 
@@ -40,6 +41,7 @@ class HeldRun(Protocol):
     """What faults need of a run: a `penstock.Run`."""
 
     def status(self) -> Any: ...
+    def move(self, task: int | str, worker: int) -> None: ...
     def wait(self, timeout_s: float | None = None) -> bool: ...
     def summary(self) -> Any: ...
 
@@ -52,6 +54,7 @@ def survive_in_a_box(
     seed: int,
     faults: int | Iterable[ClusterFault] = 5,
     kinds: tuple[ClusterFaultKind, ...] | None = None,
+    moving: bool = False,
     tell: Callable[[str], object] = lambda _: None,
 ) -> ChaosReport:
     """Runs a topology on a cluster in a box with faults, and compares what its `Collect` sinks have with a run without.
@@ -67,6 +70,7 @@ def survive_in_a_box(
         seed: of the faults.
         faults: how many, or which.
         kinds: which kinds to choose from; by default all that this cluster can have.
+        moving: whether random tasks move to random workers all the while.
         tell: told of each fault, and of the seed.
 
     Raises:
@@ -79,17 +83,24 @@ def survive_in_a_box(
     with start(topology) as run:
         schedule = _chosen(run, cluster, seed, faults, kinds or possible_kinds(cluster))
         tell(f"seed {seed}: {len(schedule)} faults")
-        for fault in schedule:
-            if run.wait(fault.after_s):
-                break
-            tell(str(fault))
-            happened.append(fault)
-            with _fault(fault, run, cluster):
-                run.wait(fault.for_s)
+        with moving_tasks(run, seed) if moving else contextlib.nullcontext() as moved:
+            for fault in schedule:
+                if run.wait(fault.after_s):
+                    break
+                tell(str(fault))
+                happened.append(fault)
+                with _fault(fault, run, cluster):
+                    run.wait(fault.for_s)
+        if moved is not None:
+            tell(f"{moved.count} moves")
         run.wait()
         found = collected_rows(run.summary(), topology)
     return ChaosReport(
-        seed=seed, faults=tuple(happened), missing=(wanted - found).total(), surplus=(found - wanted).total()
+        seed=seed,
+        faults=tuple(happened),
+        missing=(wanted - found).total(),
+        surplus=(found - wanted).total(),
+        moves=0 if moved is None else moved.count,
     )
 
 

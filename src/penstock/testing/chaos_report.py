@@ -26,6 +26,8 @@ class ChaosReport(msgspec.Struct, frozen=True, kw_only=True):
     """Rows of `Collect` sinks that a run without faults has, and this one has not."""
     surplus: int
     """Rows that this run has, and one without faults has not."""
+    moves: int = 0
+    """How many tasks moved meanwhile, where they were made to."""
 
     def check(self, delivery: Delivery) -> None:
         """AssertionError, with the seed, if that is not what was promised.
