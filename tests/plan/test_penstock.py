@@ -1,15 +1,21 @@
 """`penstock` is never worse than what it starts from, and `optimal` never worse than anybody."""
 
+import random
 import sys
+from itertools import product
 
 import msgspec
+import numpy as np
 import pytest
 from hypothesis import given, settings
 
 from penstock.errors import PenstockError
 from penstock.plan.assignment import Assignment
+from penstock.plan.cluster import WorkerSlot
 from penstock.plan.problem import CostSettings, Problem, problem_of
+from penstock.plan.schedulers import optimal
 from penstock.plan.schedulers.base import PlanRequest, checked_plan
+from penstock.plan.schedulers.penstock import rank
 from penstock.plan.schedulers.registry import scheduler
 from tests.plan.hand_made import cluster, measured
 from tests.plan.strategies import measured_requests
@@ -46,6 +52,28 @@ def test_optimal_is_never_worse_than_the_others(request: PlanRequest) -> None:
         overload, traffic = paid(scheduler(name).plan(request))
         assert paid(best) <= (overload, traffic * (1 + 1e-6) + 1e-6), name
     assert scheduler("optimal").plan(request) == best
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_optimal_is_the_best_of_all_that_there_are(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    chance = random.Random(seed)
+    pairs = [(one, other) for one in range(5) for other in range(one + 1, 5)]
+    request = measured(
+        (*cluster(1, 2), WorkerSlot(worker=2, node="n1")),
+        {pair: chance.expovariate(0.01) for pair in chance.sample(pairs, 7)},
+        {task: chance.uniform(0.1, 0.5) for task in range(5)},
+    )
+    current = Assignment(number=1, worker_of={task: chance.randrange(3) for task in range(5)})
+    request = msgspec.structs.replace(request, current=current, state_bytes={0: 10**6})
+    problem = problem_of(request, CostSettings())
+    # Without the help of what penstock finds.
+    monkeypatch.setattr(optimal, "penstock_places", lambda problem: np.zeros(len(problem.tasks), dtype=np.int64))
+
+    planned = rank(problem, problem.places(scheduler("optimal").plan(request)))
+
+    best = min(rank(problem, np.array(places)) for places in product(range(3), repeat=5))
+    assert planned[0] == pytest.approx(best[0], abs=1e-3)
+    assert planned[1] == pytest.approx(best[1], rel=1e-3)
 
 
 # Two triples that talk among themselves, with little between them.
@@ -90,6 +118,17 @@ def test_nothing_moves_for_less_than_moving_costs() -> None:
     for name in ("penstock", "optimal"):
         assert len(current.moved(scheduler(name).plan(request))) == 3
         assert scheduler(name).plan(msgspec.structs.replace(request, state_bytes=huge)).worker_of == current.worker_of
+
+
+def test_what_even_does_better_is_never_kept_for_what_moving_costs() -> None:
+    request = measured(cluster(2, 2), {(0, 2): 5.0, (1, 2): 0.001}, dict.fromkeys(range(3), 0.1))
+    current = Assignment(number=1, worker_of={0: 0, 1: 2, 2: 2})
+    request = msgspec.structs.replace(request, current=current, state_bytes=dict.fromkeys(range(3), 10**9))
+
+    planned = scheduler("penstock").plan(request).worker_of
+
+    # Even has the two on one node, for a tenth of what it costs now.
+    assert planned[0] // 2 == planned[2] // 2
 
 
 def test_swapping_helps_where_nothing_has_room() -> None:

@@ -13,7 +13,7 @@ from penstock.plan.problem import CostSettings, problem_of
 from penstock.plan.schedulers.base import PlanRequest
 from penstock.plan.schedulers.registry import scheduler
 from penstock.plan.schedulers.turbo import TurboScheduler
-from penstock.plan.splitting import nodes_of_groups, split
+from penstock.plan.splitting import by_traffic, nodes_of_groups, split
 from tests.plan.hand_made import cluster, component, measured, shaped
 from tests.plan.strategies import requests
 
@@ -73,17 +73,20 @@ CHAIN = {(0, 1): 1.0, (1, 2): 10.0, (2, 3): 1.0}
 
 def test_of_all_starts_that_with_the_least_traffic_across_is_taken() -> None:
     # From 0: {0, 1}, which cuts 10. From 1: {1, 2}, because 2 is its closest neighbour, which cuts 2.
-    assert split(groups(4, CHAIN), range(4), target=0.5, factor=0.1) == {1, 2}
+    assert split(groups(4, CHAIN), by_traffic(groups(4, CHAIN)), target=0.5, factor=0.1) == {1, 2}
 
 
 def test_a_part_is_as_large_as_its_share_of_the_nodes() -> None:
-    assert len(split(groups(4, CHAIN), range(4), target=0.75, factor=0.1)) == 3
+    assert len(split(groups(4, CHAIN), by_traffic(groups(4, CHAIN)), target=0.75, factor=0.1)) == 3
     # No set has 0.6 of the weight: 0.5 is closer than 0.75.
-    assert len(split(groups(4, CHAIN), range(4), target=0.6, factor=0.01)) == 2
+    assert len(split(groups(4, CHAIN), by_traffic(groups(4, CHAIN)), target=0.6, factor=0.01)) == 2
 
 
 def test_what_is_pinned_is_in_its_part() -> None:
-    assert split(groups(4, CHAIN, pins={0: 7, 1: 8}), range(4), 0.5, 0.1, first=[7], second=[8]) in ({0, 2}, {0, 3})
+    pinned = groups(4, CHAIN, pins={0: 7, 1: 8})
+
+    # With 2 it cuts 1 + 10 + 1, with 3 only 1 + 1.
+    assert split(pinned, by_traffic(pinned), 0.5, 0.1, first=[7], second=[8]) == {0, 3}
 
 
 def test_nodes_with_more_cores_get_more() -> None:

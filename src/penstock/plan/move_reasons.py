@@ -58,7 +58,7 @@ class MoveReasons:
 
     def _gets_closer(self, move: Move, partner: int) -> bool:
         after = self._distance(move.target, self._after.get(partner))
-        return after < 2 and after < self._distance(move.source, self._before.get(partner))
+        return after < self._distance(move.source, self._before.get(partner))
 
     def _distance(self, one: int | None, other: int | None) -> int:
         """0: the same worker, 1: the same node, 2: elsewhere, or nowhere."""

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
+from typing import TypeAlias
 
 from penstock.plan.consolidation import Group
 
-__all__ = ["nodes_of_groups", "split"]
+__all__ = ["by_traffic", "nodes_of_groups", "split"]
+
+Known: TypeAlias = dict[int, list[tuple[int, float]]]
+"""Groups by their place in the list, ascending, and the others among them that each exchanges something with."""
 
 # How many neighbours are looked at to split one set of groups, over all starts. Unlimited, trying every start is what
 # makes the algorithm cubic: of a large set only every nth group is one.
@@ -15,52 +19,62 @@ _MOST_STEPS = 60_000
 _FEWEST_STARTS = 4
 
 
+def by_traffic(groups: Sequence[Group]) -> Known:
+    """The neighbours of each group, those first that it exchanges most with."""
+    return {
+        number: sorted(group.neighbours.items(), key=lambda found: (-found[1], found[0]))
+        for number, group in enumerate(groups)
+    }
+
+
 def nodes_of_groups(
     groups: Sequence[Group], nodes: Sequence[int], capacity: Sequence[float], factor: float
 ) -> list[int]:
     """The node of each group; `capacity` says how much of the whole each node is to have."""
     found = [-1] * len(groups)
-    waiting: list[tuple[list[int], list[int]]] = [(list(range(len(groups))), list(nodes))]
+    waiting: list[tuple[Known, list[int]]] = [(by_traffic(groups), list(nodes))]
     while waiting:
-        members, own = waiting.pop()
+        known, own = waiting.pop()
         if len(own) == 1:
-            for member in members:
+            for member in known:
                 found[member] = own[0]
             continue
         first, second = own[: (len(own) + 1) // 2], own[(len(own) + 1) // 2 :]
         share = sum(capacity[node] for node in first) / sum(capacity[node] for node in own)
-        gathered = split(groups, members, share, factor, first, second)
-        waiting.append(([member for member in members if member in gathered], first))
-        waiting.append(([member for member in members if member not in gathered], second))
+        gathered = split(groups, known, share, factor, first, second)
+        waiting.append((_part(known, gathered), first))
+        waiting.append((_part(known, known.keys() - gathered), second))
     return found
+
+
+def _part(known: Known, members: Set[int]) -> Known:
+    """Some members, and what they exchange among themselves: in the same order, which is dear to find."""
+    return {
+        member: [found for found in neighbours if found[0] in members]
+        for member, neighbours in known.items()
+        if member in members
+    }
 
 
 def split(
     groups: Sequence[Group],
-    members: Sequence[int],
+    known: Known,
     target: float,
     factor: float,
     first: Sequence[int] = (),
     second: Sequence[int] = (),
 ) -> set[int]:
-    """The members that go to the first part, which is to have the share `target` of the weight.
+    """The groups of those known that go to the first part, which is to have the share `target` of the weight.
 
     From every start the groups are gathered breadth-first, and of the sets within `factor` of the target that with the
     least traffic across is taken. The paper does not say what is to be if no set is so close: then it is the closest. A
     group that must be on a node of one part is in it from the beginning.
     """
-    weights = {member: groups[member].weight for member in members}
+    weights = {member: groups[member].weight for member in known}
     total = sum(weights.values())
-    forced = {member for member in members if groups[member].node in first}
-    barred = {member for member in members if groups[member].node in second}
-    starts = [member for member in members if member not in forced and member not in barred]
-    known = {
-        member: sorted(
-            ((other, rate) for other, rate in groups[member].neighbours.items() if other in weights),
-            key=lambda found: (-found[1], found[0]),
-        )
-        for member in members
-    }
+    forced = {member for member in known if groups[member].node in first}
+    barred = {member for member in known if groups[member].node in second}
+    starts = [member for member in known if member not in forced and member not in barred]
     stride = _stride(len(starts), sum(map(len, known.values())))
     best, best_rank = forced, (2, 0.0, 0.0)
     for start in starts[::stride]:
@@ -78,7 +92,7 @@ def _stride(starts: int, steps: int) -> int:
 
 def _gathered_from(
     start: int,
-    known: dict[int, list[tuple[int, float]]],
+    known: Known,
     weights: dict[int, float],
     forced: set[int],
     barred: set[int],
