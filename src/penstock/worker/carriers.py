@@ -109,6 +109,11 @@ class Carrier:
             self.gone = True
             self._lose_waiting()
 
+    def give_up(self) -> None:
+        """The peer has left, and nobody will come in its place before we are told: nothing waits for it."""
+        self.gone = True
+        self._lose_waiting()
+
     def _give_up_if_gone(self) -> None:
         if self.gone:
             self._lose_waiting()

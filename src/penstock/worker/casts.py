@@ -71,13 +71,14 @@ class Casts:
             sender.meet(colleague.worker, is_new=is_new, was_awaited=awaited)
         self._receiver.meet(colleague.worker)
 
-    def lose(self, worker: int, generation: int) -> None:
-        """A worker is gone, unless we know its successor already."""
+    def lose(self, worker: int, generation: int) -> bool:
+        """A worker is gone, unless we know its successor already. Returns whether it is gone."""
         if self._company.generation_of.get(worker) != generation:
-            return
+            return False
         self._company.lost(worker)
         for sender in self._senders.values():
             sender.lose(worker)
+        return True
 
     def heard_of(self, worker: int, generation: int, *, silent: bool) -> None:
         """A worker cannot be reached, or can be again."""

@@ -222,8 +222,10 @@ class Worker:
 
     def lose(self, peer: int, generation: int) -> None:
         """A peer is dead: whatever others got by way of it has to take another way."""
-        self._casts.lose(peer, generation)
-        self.moving.lose(peer)
+        if self._casts.lose(peer, generation):
+            self.moving.lose(peer)
+            if peer in self._carriers and not self._places.on(peer):
+                self._carriers[peer].give_up()  # it had no tasks: it may have been released, and nobody comes back
         self.uplinks.reroute()
 
     def heard_of(self, peer: int, generation: int, *, silent: bool) -> None:
