@@ -150,7 +150,7 @@ class _Agent:
                     self._outcome = Outcome(worker=self._ticket.worker, ok=False, text=self._control.driver_gone)
                 if self._worker is not None:
                     self._telling.checkpoints(self._worker, self._assignment)
-                    self._telling.moves(self._worker, self._assignment)
+                    self._telling.moves(self._worker)
                     self._tell_of_preparing(self._worker)
                 self._fed.tell(self._assignment)
                 self._telling.lost_frames()

@@ -55,10 +55,10 @@ class Telling:
             else:
                 self._control.send(TaskNotSaved(reason=news.reason, **said))
 
-    def moves(self, worker: Worker, assignment: int) -> None:
+    def moves(self, worker: Worker) -> None:
         """Tasks that have come from elsewhere."""
         for task in worker.moving.arrived_tasks():
-            self._control.send(Moved(assignment=assignment, task=task))
+            self._control.send(Moved(assignment=worker.moving.newest, task=task))
 
     def dead_peers(self, worker: Worker, peers: dict[int, Peer]) -> None:
         """Those whose process is gone, each once."""

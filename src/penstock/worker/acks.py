@@ -79,8 +79,8 @@ class Acks:
         A worker may have said that it has passed a marker, and then be given a task that has not. The next epoch begins
         when all tasks are where they belong, and its marker finds whatever is lost.
         """
-        self._unclear = epoch
-        self._passed = max(self._passed, epoch)
+        self._unclear = max(epoch, self._newest_epoch)
+        self._passed = max(self._passed, self._unclear)
         for sweeps in self._sweeps:
             sweeps.replace_workers({*self._worker_of.values()})
         for task, worker in came.items():

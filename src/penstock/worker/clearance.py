@@ -40,22 +40,18 @@ class Clearance:
         """The tasks that have come, and where they were."""
 
     def switch(self, assignment: int, peers: Iterable[int], left: Mapping[int, int], came: Mapping[int, int]) -> None:
-        """This worker has switched to an assignment.
+        """This worker has switched to an assignment, and has told the others so.
 
         Args:
             assignment: its number.
-            peers: the workers that have tasks, or had.
+            peers: the other workers that have tasks, or had.
             left: where tasks are that were here.
             came: where tasks were that are here.
         """
-        others = {peer for peer in peers if peer != self._worker and peer in self._carriers}
         self._assignment = assignment
         self._left = dict(left)
         self._unclear.update(came)
-        for peer in others:
-            route = Route(target=peer, source=self._worker, assignment=assignment, flags=FrameKind.SWITCHED)
-            self._carriers[peer].send(route, b"", 0)
-        self._behind = {peer for peer in others if self._switched.get(peer, 0) < assignment}
+        self._behind = {peer for peer in peers if self._switched.get(peer, 0) < assignment}
         self._clear_if_all_have_switched()
 
     def heard_switched(self, peer: int, assignment: int) -> None:

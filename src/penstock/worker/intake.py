@@ -26,7 +26,7 @@ __all__ = ["Intake"]
 MOST_EARLY_BYTES = 256 << 20
 """More than credit lets honest peers send before we know of the assignment that they send under."""
 
-_OF_TREES = frozenset((FrameKind.NEWS, FrameKind.PASSED, FrameKind.SWITCHED, FrameKind.CLEARED))
+_OF_TREES = frozenset((FrameKind.NEWS, FrameKind.PASSED, FrameKind.CLEARED))
 _NotNegative = Annotated[int, msgspec.Meta(ge=0)]
 _decode_credit = msgspec.msgpack.Decoder(list[tuple[Channel, _NotNegative]]).decode
 
@@ -125,6 +125,8 @@ class Intake:
             self._moving.take(EarlyFrame.of(record))
         elif kind == FrameKind.TAKEN:
             self._moving.taken(record.target, record.source)
+        elif kind == FrameKind.SWITCHED:
+            self._moving.heard_switched(record.source, record.assignment)
         else:
             return False
         return True
@@ -138,8 +140,6 @@ class Intake:
             acks.heard(record.target, record.payload)
         elif kind == FrameKind.PASSED:
             acks.heard_passed(record.source, record.payload)
-        elif kind == FrameKind.SWITCHED:
-            acks.clearance.heard_switched(record.source, record.assignment)
         else:
             acks.clearance.heard_cleared(record.target)
 

@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from penstock.errors import RunError
+from penstock.transport.frames import FrameKind
 from penstock.transport.ring import Route
 from penstock.worker.acks import Acks
 from penstock.worker.assigned_tasks import AssignedTasks
@@ -124,9 +125,18 @@ class Moving:
         self._newcomers.abandon()
         self._departures.abandon()
 
-    def switch(self, assignment: int, epoch: int) -> None:
-        """The other assignment holds. `epoch` is the newest that was begun."""
+    def heard_switched(self, peer: int, assignment: int) -> None:
+        """Another worker has switched: so it is decided, and whoever hears that before it is told does it at once."""
+        if self._next is not None and self._next.number == assignment:
+            self.switch(assignment)
+        if self._acks is not None:
+            self._acks.clearance.heard_switched(peer, assignment)
+
+    def switch(self, assignment: int, epoch: int = 0) -> None:
+        """The other assignment holds, unless it does already. `epoch` is the newest that was begun, if that is told."""
         before, after = self._wiring.assigned, self._next
+        if before.number == assignment:
+            return
         if after is None or after.number != assignment:
             message = f"told to switch to assignment {assignment}, which was not prepared"
             raise RunError(message)
@@ -143,11 +153,15 @@ class Moving:
         self._wiring.places.switch()
         coming = self._newcomers.switch()
         self._casts.add(self._wiring.take_senders())
+        peers = {*before.worker_of.values(), *after.worker_of.values()} & self._wiring.carriers.keys()
+        for peer in sorted(peers):
+            route = Route(target=peer, source=self._worker, assignment=assignment, flags=FrameKind.SWITCHED)
+            self._wiring.carriers[peer].send(route, b"", 0)
         if self._acks is not None:
             self._acks.switch(
                 epoch,
                 assignment=assignment,
-                peers={*before.worker_of.values(), *after.worker_of.values()},
+                peers=peers,
                 left={task: after.worker_of[task] for task in leaving if task in after.worker_of},
                 came={task: before.worker_of[task] for task in coming if task in before.worker_of},
             )
