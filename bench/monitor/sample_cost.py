@@ -26,7 +26,7 @@ def sample_cost_s(folder: Path) -> float:
     pairs = [(edge.id, source, target) for edge in edges for source in of[edge.source] for target in of[edge.target]]
     assignment = Assignment(number=1, worker_of={task.id: task.id % WORKERS for task in tasks})
     monitor = LoadMonitor(edges)
-    monitor.sample_if_due(0.0, every_s=1.0, alpha=0.5, tasks=assignment.worker_of)
+    monitor.sample_if_due(0.0, every_s=1.0, alpha=0.5, worker_of=assignment.worker_of)
     path = folder / "sample-cost.db"
     path.unlink(missing_ok=True)
     taken_s = []
@@ -36,7 +36,7 @@ def sample_cost_s(folder: Path) -> float:
             began_s = time.thread_time()
             for worker in range(WORKERS):
                 monitor.report(worker, 1, _report(number, assignment.tasks_on(worker), pairs))
-            sample = monitor.sample_if_due(float(number), every_s=1.0, alpha=0.5, tasks=assignment.worker_of)
+            sample = monitor.sample_if_due(float(number), every_s=1.0, alpha=0.5, worker_of=assignment.worker_of)
             assert sample is not None
             store.put_sample(
                 "run",

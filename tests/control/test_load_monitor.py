@@ -16,6 +16,8 @@ from tests.control.stage import EDGES
 
 PERIOD_S = 20.0
 TASKS = (0, 1, 2, 3)
+# A worker that never says anything: so it does not matter where they are.
+NOWHERE = dict.fromkeys(TASKS, 99)
 
 
 def report(
@@ -43,11 +45,12 @@ class Watched:
     def __init__(self, alpha: float = 0.5) -> None:
         self.monitor = LoadMonitor(EDGES)
         self.alpha = alpha
+        self.worker_of = {0: 0, 1: 0, 2: 1, 3: 1}
         self.now_s = 0.0
         assert self._sample() is None
 
     def _sample(self) -> LoadSample | None:
-        return self.monitor.sample_if_due(self.now_s, every_s=PERIOD_S, alpha=self.alpha, tasks=TASKS)
+        return self.monitor.sample_if_due(self.now_s, every_s=PERIOD_S, alpha=self.alpha, worker_of=self.worker_of)
 
     def period(self) -> LoadSample:
         """The sample at the end of a period."""
@@ -60,7 +63,7 @@ class Watched:
 def test_a_sample_is_made_once_a_period() -> None:
     monitor = LoadMonitor(EDGES)
     due = [
-        monitor.sample_if_due(now_s, every_s=20.0, alpha=0.5, tasks=TASKS) is not None
+        monitor.sample_if_due(now_s, every_s=20.0, alpha=0.5, worker_of=NOWHERE) is not None
         for now_s in (100.0, 110.0, 119.9, 120.0, 121.0, 139.0, 140.0)
     ]
     assert due == [False, False, False, True, False, False, True]
@@ -68,10 +71,12 @@ def test_a_sample_is_made_once_a_period() -> None:
 
 def test_a_period_can_be_changed_and_load_left_alone() -> None:
     monitor = LoadMonitor(EDGES)
-    assert monitor.sample_if_due(0.0, every_s=20.0, alpha=0.5, tasks=TASKS) is None
-    assert monitor.sample_if_due(5.0, every_s=5.0, alpha=0.5, tasks=TASKS) is not None
-    assert monitor.sample_if_due(1000.0, every_s=None, alpha=0.5, tasks=TASKS) is None
-    assert monitor.sample_if_due(1001.0, every_s=5.0, alpha=0.5, tasks=TASKS) is None  # counts from when it is on again
+    assert monitor.sample_if_due(0.0, every_s=20.0, alpha=0.5, worker_of=NOWHERE) is None
+    assert monitor.sample_if_due(5.0, every_s=5.0, alpha=0.5, worker_of=NOWHERE) is not None
+    assert monitor.sample_if_due(1000.0, every_s=None, alpha=0.5, worker_of=NOWHERE) is None
+    assert (
+        monitor.sample_if_due(1001.0, every_s=5.0, alpha=0.5, worker_of=NOWHERE) is None
+    )  # counts from when it is on again
 
 
 def test_a_worker_s_cpu_time_is_shared_out_by_busy_time() -> None:
@@ -126,6 +131,23 @@ def test_a_place_that_still_speaks_of_a_task_that_left_does_not_halve_its_share(
     assert watched.period().tasks[1].busy == pytest.approx(0.5)
 
 
+def test_a_place_that_a_task_has_left_does_not_speak_for_one_that_is_not_heard_of() -> None:
+    watched = Watched()
+    watched.worker_of = {1: 1}
+    pair = (1, 1, 3)
+    watched.monitor.report(1, 1, report(0, {1: 0.0}))
+    watched.monitor.report(1, 1, report(20, {1: 10.0}, cpu_s=10, pairs={pair: (200, 0)}))
+    watched.worker_of = {1: 1, 3: 1}
+    watched.period()
+    before = watched.monitor.estimate
+    assert before.tasks[1].busy == pytest.approx(0.5)
+    for at_s in (0, 10, 20):
+        watched.monitor.report(0, 1, report(at_s, {1: 7.0}, cpu_s=at_s, pairs={pair: (900, 0)}))
+    assert watched.period().tasks == {}
+    assert watched.monitor.estimate.tasks == before.tasks
+    assert watched.monitor.estimate.pairs == before.pairs
+
+
 def test_a_worker_that_was_restarted_counts_from_its_first_report() -> None:
     watched = Watched()
     for at_s in range(11):
@@ -147,7 +169,7 @@ def test_who_is_not_heard_of_keeps_the_estimate_and_who_is_gone_for_good_does_no
     assert watched.period() == LoadSample()
     assert watched.monitor.estimate.tasks == before.tasks
     assert watched.monitor.estimate.pairs == before.pairs
-    assert watched.monitor.sample_if_due(100.0, every_s=PERIOD_S, alpha=0.5, tasks=[1]) is not None
+    assert watched.monitor.sample_if_due(100.0, every_s=PERIOD_S, alpha=0.5, worker_of={1: 0}) is not None
     assert watched.monitor.estimate == LoadSample()
 
 

@@ -19,13 +19,14 @@ bytes say the same as tuples.
 tasks. Another process or another set begins another stretch, whose first report is where it counts from. So no
 difference spans a move: none is negative, and nothing is counted twice, whether counts travel with a task or begin
 anew. What is not seen, less than the time between two reports, is not taken for idleness either: rates are per second
-that was seen. A task that nobody reported on keeps its estimate.
+that was seen. A task that nobody reported on keeps its estimate; a worker that it has left still tells what it did
+there, and that does not count.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -85,6 +86,7 @@ class LoadMonitor:
     def __init__(self, edges: Iterable[Edge]) -> None:
         self._stream_of = {edge.id: (edge.source, edge.stream) for edge in edges}
         self._stretches: dict[int, _Stretch] = {}
+        self._worker_of: Mapping[int, int] = {}
         self._began_at_s: float | None = None
         self._tuple_bytes: dict[int, float] = {}
         """The mean size of an edge's tuples, when last some left their worker."""
@@ -104,19 +106,20 @@ class LoadMonitor:
         self._stretches[worker] = _Stretch(generation=generation, tasks=tasks, first=report, last=report)
 
     def sample_if_due(
-        self, now_s: float, *, every_s: float | None, alpha: float, tasks: Collection[int]
+        self, now_s: float, *, every_s: float | None, alpha: float, worker_of: Mapping[int, int]
     ) -> LoadSample | None:
         """The sample of a period that is over, of which the estimate has changed; None if there is none.
 
-        Only the `tasks` that the run has now count.
+        `worker_of` has the tasks that the run has now, and where they are; no others count.
         """
+        self._worker_of = worker_of
         if every_s is None or self._began_at_s is None:
             self._began_at_s = now_s
             return None
         if now_s - self._began_at_s < every_s:
             return None
         period_ns, self._began_at_s = (now_s - self._began_at_s) * 1e9, now_s
-        return self._sample(period_ns, alpha, frozenset(tasks))
+        return self._sample(period_ns, alpha, frozenset(worker_of))
 
     # ---- a period
 
@@ -132,6 +135,8 @@ class LoadMonitor:
         cpu_ns = max(0, last.cpu_ns - first.cpu_ns)
         everybody_ns = sum(busy.values())
         for task, busy_ns in busy.items():
+            if not busy_ns and self._is_elsewhere(task, worker):
+                continue
             worked = self._tasks[task]
             worked.see(seen_ns)
             worked.busy_ns += busy_ns
@@ -147,10 +152,16 @@ class LoadMonitor:
                 tuples, size = counts.tuples, counts.bytes  # the way was laid anew, and counts since then
             else:
                 tuples, size = counts.tuples - before.tuples, counts.bytes - before.bytes
+            if not tuples and self._is_elsewhere(counts.source, worker):
+                continue
             sent = self._pairs[key]
             sent.see(seen_ns)
             sent.tuples += tuples
             sent.bytes += size
+
+    def _is_elsewhere(self, task: int, worker: int) -> bool:
+        """Whether another worker has the task: one that had it before still tells what it did there."""
+        return self._worker_of.get(task, worker) != worker
 
     def _sample(self, period_ns: float, alpha: float, present: frozenset[int]) -> LoadSample:
         for worker, stretch in self._stretches.items():

@@ -89,7 +89,7 @@ class OnlineScheduling:
             return
         settings = self._choice.settings
         sample = self._monitor.sample_if_due(
-            now_s, every_s=settings.load_every_s, alpha=settings.load_alpha, tasks=assignment.worker_of
+            now_s, every_s=settings.load_every_s, alpha=settings.load_alpha, worker_of=assignment.worker_of
         )
         if sample is None:
             return
