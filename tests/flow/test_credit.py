@@ -87,3 +87,16 @@ def test_a_new_sender_is_not_credited_with_what_its_predecessor_sent() -> None:
 
     assert giver.processed(SENDER, CHANNEL, 1) == 0
     assert giver.processed(SENDER + 1, CHANNEL, 1) == 25
+
+
+def test_a_channel_that_is_laid_anew_counts_from_nothing_and_late_credit_does_not_count() -> None:
+    taker = CreditTaker(window_bytes=100)
+    taker.sent(CHANNEL, 150)
+    assert CHANNEL in taker.exhausted
+    taker.laid(CHANNEL, 5)
+    assert CHANNEL not in taker.exhausted
+    taker.sent(CHANNEL, 60)
+    taker.returned(CHANNEL, 150, 4)  # for what was sent the old way
+    assert taker.under_way_bytes(CHANNEL) == 60
+    taker.returned(CHANNEL, 60, 5)
+    assert taker.under_way_bytes(CHANNEL) == 0
