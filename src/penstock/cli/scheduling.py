@@ -130,7 +130,8 @@ def _planned(situation: Situation, choice: Choice) -> ScheduleRecord:
     except ValueError as error:
         raise RunError(str(error)) from error
     judgement = judge(request, planned, judgement_settings(choice))
-    return schedule_of(choice, request, judgement, now_s=time.time())
+    chosen = msgspec.structs.replace(situation, choice=choice)
+    return schedule_of(chosen, request, judgement, now_s=time.time())
 
 
 def _places(situation: Situation) -> dict[int, int]:

@@ -70,6 +70,13 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     estimate: LoadSample
     choice: Choice
 
+    @property
+    def node_names(self) -> dict[str, str]:
+        """What people call the nodes: by their hosts, and by something of their own where one host has several."""
+        host_of = {worker.node: worker.host for worker in self.workers}
+        hosts = [*host_of.values()]
+        return {node: host if hosts.count(host) == 1 else f"{host}/{node[:4]}" for node, host in host_of.items()}
+
     def request(self) -> PlanRequest:
         """What a scheduler is asked."""
         measured = self.sample > 0

@@ -104,7 +104,7 @@ class Generator:
             request = situation.request()
             planned = planned_by(choice, request)
             judgement = self._steadiness.consider(now_s, request, planned)
-            schedule = schedule_of(choice, request, judgement, now_s=now_s)
+            schedule = schedule_of(situation, request, judgement, now_s=now_s)
         except PenstockError as error:
             schedule = _failed(choice, situation.assignment, str(error), now_s)
         except Exception:  # the scheduler may be the user's own
@@ -136,9 +136,9 @@ def planned_by(choice: Choice, request: PlanRequest) -> Assignment:
     return checked_plan(scheduler_named(choice.scheduler, **choice.parameters), request)
 
 
-def schedule_of(choice: Choice, request: PlanRequest, judgement: Judgement, *, now_s: float) -> ScheduleRecord:
+def schedule_of(situation: Situation, request: PlanRequest, judgement: Judgement, *, now_s: float) -> ScheduleRecord:
     """What was planned, and why it is proposed or not, as the store keeps it."""
-    current = request.current
+    current, choice = request.current, situation.choice
     assert current is not None
     assert choice.scheduler is not None
     return ScheduleRecord(
@@ -149,7 +149,7 @@ def schedule_of(choice: Choice, request: PlanRequest, judgement: Judgement, *, n
         worker_of=judgement.proposed.worker_of,
         before=predict(request, current),
         after=predict(request, judgement.proposed),
-        words=explain(request, judgement.proposed),
+        words=explain(request, judgement.proposed, situation.node_names),
         status="proposed" if judgement.applied else "refused",
         reason=judgement.reason,
     )
