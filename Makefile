@@ -54,7 +54,7 @@ ring: $(VENV)/.installed ## two processes over one ring, with live latency and t
 	$(BIN)/python examples/ring_demo.py $(ARGS)
 
 .PHONY: test
-test: $(VENV)/.installed $(VENV)/.java ## all tests but the long ones of `make storm`, `cluster`, `box`, `chaos` and `sanitize`
+test: $(VENV)/.installed $(VENV)/.java $(VENV)/.postgres ## all tests but the long ones of `make storm`, `cluster`, `box`, `chaos` and `sanitize`
 	$(BIN)/python -m pytest $(ARGS)
 
 .PHONY: cluster
@@ -137,6 +137,10 @@ $(VENV)/.java: $(VENV)/.created
 # A cluster in a box does without these, on loopback addresses: then what needs nodes that can be cut off is skipped.
 $(VENV)/.networks: $(VENV)/.created
 	-$(call need,command -v ip && command -v tc,iproute2,iproute2 (for network namespaces))
+	@touch $@
+
+$(VENV)/.postgres: $(VENV)/.installed
+	-$(call need,command -v initdb || ls /usr/lib/postgresql/*/bin/initdb,postgresql,a PostgreSQL server (for tests of the load store))
 	@touch $@
 
 # Coverage-guided fuzzing is an option, taken where it installs: atheris has no wheel for some Pythons.
