@@ -18,7 +18,7 @@ from penstock.testing import CapturedSink, FedSpout, LocalCluster
 from penstock.topology.bolts import BatchBolt, KeyedBolt, StatefulBolt
 from penstock.topology.topology import Topology
 from penstock.topology.tuples import Tuple
-from tests.worker.moved_word_count import counted, moves, moves_and_scales, rows_of_a_run, word_count
+from tests.worker.moved_word_count import Count, counted, moves, moves_and_scales, rows_of_a_run, word_count
 from tests.worker.random_topologies import KINDS, Plan, plans
 
 DELIVERIES: tuple[Delivery, ...] = ("at_most_once", "at_least_once", "exactly_once")
@@ -272,3 +272,37 @@ def test_bolts_that_keep_trees_hand_over_when_those_are_done(seed: int) -> None:
     batched = topo.bolt("batches", Batches(), numbers.shuffle(), tasks=2)
     topo.bolt("all", Collect(), batched.shuffle())
     assert rows_of_a_run(seed, "at_least_once", topo, moves) == Counter({(number,): 1 for number in range(500)})
+
+
+def test_what_was_saved_of_a_task_is_not_saved_again_when_it_has_moved() -> None:
+    topo = Topology("saved")
+    words = [f"word {number}" for number in range(500)]
+    spout = topo.spout("lines", Lines(words + ["word 0"] * 2000, fields=("word",)))
+    counts = topo.bolt("count", Count(), spout.by("word"))
+    topo.bolt("all", Collect(), counts.shuffle())
+    sizes: list[int] = []
+    with LocalCluster(topo, workers=2, delivery="exactly_once") as cluster:
+        (task,) = cluster.tasks_of("count")
+        write = cluster.parts.write_part
+
+        def noting(*, epoch: int, task: int, payload: bytes) -> Any:
+            if task == saved:
+                sizes.append(len(payload))
+            return write(epoch=epoch, task=task, payload=payload)
+
+        saved = task
+        cluster.parts.write_part = noting  # type: ignore[method-assign]
+        while len(sizes) < 2:
+            cluster.step()
+            if not cluster.checkpoint_under_way:
+                cluster.begin_epoch()
+        cluster.move({task: 1 - cluster.worker_of[task]})
+        while cluster.moving:
+            cluster.step()
+        before = len(sizes)
+        while len(sizes) == before:
+            cluster.step()
+            if not cluster.checkpoint_under_way:
+                cluster.begin_epoch()
+        cluster.run_to_end()
+    assert sizes[before] < sizes[0] / 10

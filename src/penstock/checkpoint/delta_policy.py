@@ -49,6 +49,15 @@ class DeltaPolicy:
         self._delta_bytes += size_bytes
         self._deltas += 1
 
+    @property
+    def written(self) -> tuple[int | None, int, int]:
+        """What is in its place: the bytes of the full one, those of the deltas after it, and their number."""
+        return self._full_bytes, self._delta_bytes, self._deltas
+
+    def go_on_from(self, written: tuple[int | None, int, int]) -> None:
+        """Another process has written the parts so far."""
+        self._full_bytes, self._delta_bytes, self._deltas = written
+
     def start_anew(self) -> None:
         """The last part was lost, or the state was restored: nothing is known that a delta could build upon."""
         self._full_bytes = None

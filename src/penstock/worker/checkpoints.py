@@ -12,7 +12,7 @@ import msgspec
 from penstock.checkpoint.manifest import PartRef, SavedTask
 from penstock.errors import CheckpointError
 from penstock.worker.spout_task import SpoutTask
-from penstock.worker.task_checkpoints import Snapshot, TaskCheckpoint
+from penstock.worker.task_checkpoints import CheckpointRest, Snapshot, TaskCheckpoint
 from penstock.worker.tasks import RunningTask
 
 __all__ = ["Checkpoints", "NotSaved", "PartStore", "Saved"]
@@ -77,17 +77,17 @@ class Checkpoints:
         """What saves a task."""
         return self._tasks[task][1]
 
-    def hand_over(self, task: int) -> bytes | None:
-        """A task moves, with none of its epochs under way. Returns what it has prepared and not committed."""
-        return self._tasks[task][1].hand_over_tokens(self._committed)
+    def hand_over(self, task: int) -> CheckpointRest:
+        """A task moves, with none of its epochs under way. Returns what it takes along."""
+        return self._tasks[task][1].hand_over(self._committed)
 
     def remove(self, task: int) -> None:
         """A task is gone."""
         self._tasks.pop(task, None)
 
-    def take_over(self, task: int, tokens: bytes | None) -> None:
+    def take_over(self, task: int, rest: CheckpointRest, *, is_heir: bool) -> None:
         """A task has come, with its state."""
-        self._tasks[task][1].take_over(tokens, self._committed)
+        self._tasks[task][1].take_over(rest, is_heir=is_heir)
 
     def restored(self, epoch: int) -> None:
         """All tasks go on from this epoch."""

@@ -180,8 +180,8 @@ class Departures:
             lane.put_marker(Marker(0, ends=False, switch=self._wiring.places.assignment))
             lane.retire()
         try:
-            tokens = None if self._checkpoints is None else self._checkpoints.hand_over(running.task)
-            leaving.rest = rest_of(running, tokens)
+            checkpoint = None if self._checkpoints is None else self._checkpoints.hand_over(running.task)
+            leaving.rest = rest_of(running, checkpoint)
             for way in leaving.ways:
                 way.send_rest(leaving.rest)
         except USER_ERRORS as error:

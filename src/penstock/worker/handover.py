@@ -21,6 +21,7 @@ from penstock.worker.bolt_task import BoltTask
 from penstock.worker.resume import SpoutProgress
 from penstock.worker.spout_task import SpoutTask
 from penstock.worker.state_movers import KeyedMover, Share, StateMover, mover_for
+from penstock.worker.task_checkpoints import CheckpointRest
 
 __all__ = ["HandoverPart", "IncomingTask", "OutgoingTask", "PartKind", "TaskRest", "decode_part", "go_on", "rest_of"]
 
@@ -61,8 +62,8 @@ class TaskRest(msgspec.Struct, frozen=True, kw_only=True):
     """Of a bolt: the markers that have come."""
     rows: tuple[int, int] | None = None
     """Of a sink whose rows the driver fetches: how many were fetched, and committed."""
-    tokens: bytes | None = None
-    """Of a transactional sink: what it has prepared."""
+    checkpoint: CheckpointRest | None = None
+    """Where tasks are saved: its part in that."""
 
 
 decode_part = msgspec.msgpack.Decoder(HandoverPart).decode
@@ -175,17 +176,20 @@ class IncomingTask:
         return _decode_rest(piece)
 
 
-def rest_of(running: SpoutTask | BoltTask, tokens: bytes | None) -> TaskRest:
+def rest_of(running: SpoutTask | BoltTask, checkpoint: CheckpointRest | None) -> TaskRest:
     """What goes with the state of a task that has stopped."""
+    common: dict[str, Any] = {
+        "ended": running.ended,
+        "passed_epoch": running.passed_epoch,
+        "checkpoint": checkpoint,
+    }
     if isinstance(running, SpoutTask):
-        return TaskRest(ended=running.ended, passed_epoch=running.passed_epoch, progress=running.progress())
+        return TaskRest(progress=running.progress(), **common)
     logic = running.logic
     return TaskRest(
-        ended=running.ended,
-        passed_epoch=running.passed_epoch,
         alignment=running.alignment.state(),
         rows=(logic.fetched, logic.committed) if isinstance(logic, CollectingBolt) and logic.by_epochs else None,
-        tokens=tokens,
+        **common,
     )
 
 

@@ -136,8 +136,9 @@ class Newcomers:
         rests = [*newcomer.rests.values()]
         go_on(newcomer.running, rests)
         if self._checkpoints is not None:
-            for rest in rests:
-                self._checkpoints.take_over(newcomer.running.task, rest.tokens)
+            is_heir = newcomer.running.task not in newcomer.parts
+            for checkpoint in (rest.checkpoint for rest in rests if rest.checkpoint is not None):
+                self._checkpoints.take_over(newcomer.running.task, checkpoint, is_heir=is_heir)
         self._runs(newcomer.running)
 
     def _runs(self, running: SpoutTask | BoltTask) -> None:

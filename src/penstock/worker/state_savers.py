@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
+import msgspec
+
 from penstock.checkpoint import keyed_state
 from penstock.checkpoint.delta_policy import DeltaPolicy
 from penstock.checkpoint.kept_types import changed_type, refusal
@@ -12,7 +14,7 @@ from penstock.topology.bolts import BaseBolt, KeyedBolt, StatefulBolt
 from penstock.topology.collecting import CollectingBolt
 from penstock.transport.values import decode_rows, decode_value, encode_rows, encode_value
 
-__all__ = ["KeyedState", "Piece", "StateSaver", "WholeState", "note_keys", "saver_for"]
+__all__ = ["KeyedState", "Piece", "SavedSoFar", "StateSaver", "WholeState", "note_keys", "saver_for"]
 
 
 class Piece(NamedTuple):
@@ -23,6 +25,17 @@ class Piece(NamedTuple):
     """Whether it is all of the state, and not what has changed since the piece before."""
 
 
+class SavedSoFar(msgspec.Struct, frozen=True, kw_only=True):
+    """How far the saving of a task has come, as it travels to another worker."""
+
+    written: tuple[int | None, int, int]
+    """See `DeltaPolicy.written`."""
+    touched: bytes = b""
+    """The keys whose state has changed since, encoded."""
+    rows: int = 0
+    """How many rows are saved."""
+
+
 class StateSaver(Protocol):
     """Takes a task's state apart and puts it together again."""
 
@@ -31,6 +44,12 @@ class StateSaver(Protocol):
 
     def start_anew(self) -> None:
         """The last piece is not in the checkpoint: the next one has to be all of the state."""
+
+    def hand_over(self) -> SavedSoFar | None:
+        """What another process has to know to go on saving; None if it has to save all of the state."""
+
+    def go_on_from(self, saved: SavedSoFar) -> None:
+        """Goes on saving, with the state of another process."""
 
     def restore(self, old: Sequence[Sequence[bytes]], share: tuple[int, int] | None) -> None:
         """Takes up what was saved; nothing is the state of the beginning.
@@ -61,6 +80,12 @@ class NoState:
     def start_anew(self) -> None:
         """See StateSaver."""
 
+    def hand_over(self) -> None:
+        """See StateSaver."""
+
+    def go_on_from(self, saved: SavedSoFar) -> None:
+        """See StateSaver."""
+
     def restore(self, old: Sequence[Sequence[bytes]], share: tuple[int, int] | None) -> None:
         """See StateSaver."""
 
@@ -82,6 +107,12 @@ class WholeState:
         return Piece(payload, is_full=True)
 
     def start_anew(self) -> None:
+        """See StateSaver."""
+
+    def hand_over(self) -> None:
+        """See StateSaver."""
+
+    def go_on_from(self, saved: SavedSoFar) -> None:
         """See StateSaver."""
 
     def restore(self, old: Sequence[Sequence[bytes]], share: tuple[int, int] | None) -> None:
@@ -124,6 +155,15 @@ class KeyedState:
         """See StateSaver."""
         self._policy.start_anew()
 
+    def hand_over(self) -> SavedSoFar:
+        """See StateSaver."""
+        return SavedSoFar(written=self._policy.written, touched=encode_value([*self._touched]))
+
+    def go_on_from(self, saved: SavedSoFar) -> None:
+        """See StateSaver."""
+        self._policy.go_on_from(saved.written)
+        self._touched = set(decode_value(saved.touched))
+
     def restore(self, old: Sequence[Sequence[bytes]], share: tuple[int, int] | None) -> None:
         """See StateSaver."""
         if share is not None:
@@ -160,6 +200,15 @@ class CollectedRows:
         """See StateSaver."""
         self._policy.start_anew()
         self._saved = 0
+
+    def hand_over(self) -> SavedSoFar:
+        """See StateSaver."""
+        return SavedSoFar(written=self._policy.written, rows=self._saved)
+
+    def go_on_from(self, saved: SavedSoFar) -> None:
+        """See StateSaver."""
+        self._policy.go_on_from(saved.written)
+        self._saved = saved.rows
 
     def restore(self, old: Sequence[Sequence[bytes]], share: tuple[int, int] | None) -> None:
         """See StateSaver."""

@@ -15,10 +15,10 @@ from penstock.topology.spouts import Spout
 from penstock.topology.transactional import TransactionalSink
 from penstock.transport.values import decode_value, encode_value
 from penstock.worker.failures import USER_ERRORS, reason_of
-from penstock.worker.state_savers import KeyedState, Piece, saver_for
+from penstock.worker.state_savers import KeyedState, Piece, SavedSoFar, saver_for
 from penstock.worker.tasks import RunningTask
 
-__all__ = ["Snapshot", "TaskCheckpoint", "TaskRestore"]
+__all__ = ["CheckpointRest", "Snapshot", "TaskCheckpoint", "TaskRestore"]
 
 
 class TaskRestore(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,6 +45,18 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """The parts that the piece builds upon."""
     saved: SavedTask
     """All but the parts."""
+
+
+class CheckpointRest(msgspec.Struct, frozen=True, kw_only=True):
+    """What a task that moves takes along of its part in checkpoints."""
+
+    epoch: int
+    """The newest epoch that it was saved for."""
+    tokens: bytes | None = None
+    """Of a transactional sink: what it has prepared."""
+    parts: tuple[PartRef, ...] = ()
+    """Where its state is saved."""
+    so_far: SavedSoFar | None = None
 
 
 class TaskCheckpoint:
@@ -109,22 +121,28 @@ class TaskCheckpoint:
             elif isinstance(self._logic, CollectingBolt) and epoch in self._rows_at:
                 self._logic.commit_rows(self._rows_at.pop(epoch))
 
-    def hand_over_tokens(self, committed: int) -> bytes | None:
-        """It moves: what it has prepared, up to now, is committed elsewhere, with the next epoch after this one."""
-        if not isinstance(self._logic, TransactionalSink):
-            return None
-        with self._blaming("handed over"):
-            if not self._prepared_end:
-                self._tokens.add(epoch=committed + 1, token=self._logic.prepare())
-            return self._tokens.encoded()
+    def hand_over(self, committed: int) -> CheckpointRest:
+        """It moves. What it has prepared, up to now, is committed elsewhere, with the next epoch after this one."""
+        tokens = None
+        if isinstance(self._logic, TransactionalSink):
+            with self._blaming("handed over"):
+                if not self._prepared_end:
+                    self._tokens.add(epoch=committed + 1, token=self._logic.prepare())
+                tokens = self._tokens.encoded()
+        so_far = self._saver.hand_over()
+        return CheckpointRest(epoch=self.saved_epoch, tokens=tokens, parts=self._parts, so_far=so_far)
 
-    def take_over(self, tokens: bytes | None, committed: int) -> None:
-        """Goes on with what was handed over. In the checkpoint nothing of it builds upon what was saved before."""
-        self.saved_epoch = committed
+    def take_over(self, rest: CheckpointRest, *, is_heir: bool) -> None:
+        """Goes on with what was handed over. Who follows several others saves all of its state at first."""
+        self.saved_epoch = rest.epoch
         self._prepared_end = self._running.ended
-        for token in decode_tokens(tokens):
-            self._tokens.add(epoch=committed + 1, token=token)
-        self._saver.start_anew()
+        for token in decode_tokens(rest.tokens):
+            self._tokens.add(epoch=rest.epoch + 1, token=token)
+        if rest.so_far is None or is_heir:
+            self._saver.start_anew()
+        else:
+            self._parts = rest.parts
+            self._saver.go_on_from(rest.so_far)
 
     def restore(self, restore: TaskRestore, read: Callable[[PartRef], bytes], epoch: int) -> None:
         """Takes up what was saved; after `open`."""
