@@ -50,6 +50,7 @@ from penstock.control.protocol import (
 )
 from penstock.control.status import Phase
 from penstock.plan.assignment import Assignment
+from penstock.plan.tasks import Task
 from tests.control.stage import PLAN, Stage, register
 from tests.control.test_rewinds import saved_task
 
@@ -69,9 +70,11 @@ class Process:
     ready: bool = False
     begun: bool = False
     assignment: Assignment | None = None
+    tasks: tuple[Task, ...] = ()
     prepare: Prepare | None = None
     """What it was asked to prepare, and has neither switched to nor dropped."""
-    arriving: set[int] = field(default_factory=set)
+    arriving: dict[int, list[Process]] = field(default_factory=dict)
+    """The tasks that are on their way here, and whom they come from."""
     taken_over: set[int] = field(default_factory=set)
 
     @property
@@ -180,19 +183,24 @@ class Moving(RuleBasedStateMachine):
             assert prepare is not None
             assert prepare.assignment.number == message.assignment
             assert process.assignment is not None
-            before = set(process.assignment.tasks_on(process.worker))
-            process.assignment = prepare.assignment
-            process.arriving = set(prepare.assignment.tasks_on(process.worker)) - before
+            before = process.assignment.worker_of
+            component_of = {task.id: task.component for task in (*process.tasks, *prepare.tasks)}
+            for task in prepare.assignment.tasks_on(process.worker):
+                if before.get(task) != process.worker:  # one that is new comes of all former ones of its component
+                    former = [old for old in before if component_of[old] == component_of[task]]
+                    sources = {before[old] for old in ([task] if task in before else former)}
+                    process.arriving[task] = [self.processes[worker] for worker in sorted(sources)]
+            process.assignment, process.tasks = prepare.assignment, prepare.tasks
 
     def deploy(self, process: Process, message: Deploy) -> None:
         number = message.assignment.number
         assert number not in self.verdicts or self.verdicts[number] == "Switch", "an assignment that was abandoned"
         assert process.prepare is None or self.exactly_once
         self.newest = max(self.newest, number)
-        process.deployed, process.assignment = number, message.assignment
+        process.deployed, process.assignment, process.tasks = number, message.assignment, message.tasks
         process.ready = process.begun = False
         process.prepare = None
-        process.arriving, process.taken_over = set(), set()
+        process.arriving, process.taken_over = {}, set()
 
     def under_way(self) -> list[Decision]:
         decisions = self.stage.controller.status(self.stage.now_s).decisions
@@ -261,21 +269,10 @@ class Moving(RuleBasedStateMachine):
         process = self.current(worker)
         if process is None or process.assignment is None:
             return
-        for task in sorted(process.arriving):
-            if task in process.taken_over or self.old_places_are_alive(process):
-                process.arriving.discard(task)
+        for task, sources in sorted(process.arriving.items()):
+            is_whole = task in process.taken_over or all(source.alive for source in sources)
+            if is_whole and process.arriving.pop(task, None) is not None:
                 self.says(process, Moved(assignment=process.assignment.number, task=task))
-
-    def old_places_are_alive(self, process: Process) -> bool:
-        """Nearly: all others know of the same assignment, so nobody has died since it was switched to."""
-        number = process.assignment.number if process.assignment is not None else 0
-        return all(
-            other.talks
-            and other.assignment is not None
-            and other.assignment.number == number
-            and other.deployed != number
-            for other in self.processes.values()
-        )
 
     @rule(worker=st.integers(0, WORKERS - 1))
     def it_gets_ready(self, worker: int) -> None:
