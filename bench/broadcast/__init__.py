@@ -2,7 +2,6 @@
 
 benchmark    the run
 plan         what to measure
-box          the cluster
 placement    which task is where
 conductor    which message goes when, and what came of it
 topology     spout, broadcaster, workers, gatherer

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from bench.broadcast.box import session_in_a_box
+from bench.box import session_in_a_box
 from bench.broadcast.charts import save_charts
 from bench.broadcast.contest import contest
 from bench.broadcast.goals import goals
@@ -18,7 +18,7 @@ from bench.settings import RunSettings
 def run(settings: RunSettings) -> Outcome:
     """Measures on one cluster in a box, and simulates larger ones."""
     plan = QUICK if settings.quick else FULL
-    with session_in_a_box(plan, settings.progress) as spark:
+    with session_in_a_box("broadcast", plan.cluster, settings.progress) as spark:
         measured = contest(spark, plan, ALGORITHMS, settings.progress)
     simulated = simulate()
     return Outcome(

@@ -7,6 +7,7 @@ import msgspec
 from bench.broadcast.conductor import Block
 from bench.ipc.plan import KB, MB
 from bench.rounds import rotated
+from penstock.devcluster import DevClusterSettings
 
 SERIAL = "serial"
 AUTO = "auto"
@@ -48,6 +49,13 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     def workers(self) -> int:
         """Of the whole cluster."""
         return self.nodes * self.workers_per_node
+
+    @property
+    def cluster(self) -> DevClusterSettings:
+        """All of its workers, each with a slot."""
+        return DevClusterSettings(
+            nodes=self.nodes, slots_per_node=self.workers_per_node, rate_bits_per_s=self.rate_bits_per_s
+        )
 
     def blocks(self, algorithms: Sequence[str], turn: int) -> list[Block]:
         """All that one run goes through: of each size every algorithm, another one first in each round."""

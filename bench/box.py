@@ -1,4 +1,4 @@
-"""The cluster in a box that all runs share, and a session on it."""
+"""A cluster in a box, and a session on it."""
 
 import contextlib
 import os
@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from bench.broadcast.plan import Plan
 from bench.progress import Progress
 from penstock.devcluster import DevCluster, DevClusterSettings
 from penstock.spark.slots import count_slots
@@ -17,25 +16,22 @@ _QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", 
 
 
 @contextlib.contextmanager
-def session_in_a_box(plan: Plan, progress: Progress) -> Iterator[Any]:
-    """A session with a slot for each worker; all executors have come."""
+def session_in_a_box(name: str, settings: DevClusterSettings, progress: Progress) -> Iterator[Any]:
+    """A session on a cluster of its own; all executors have come."""
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    settings = DevClusterSettings(
-        nodes=plan.nodes, slots_per_node=plan.workers_per_node, rate_bits_per_s=plan.rate_bits_per_s
-    )
     with contextlib.ExitStack() as stack:
         with progress.stage("cluster in a box", 2) as step:
-            step("starting nodes")
+            step(f"starting {settings.nodes} nodes")
             cluster = stack.enter_context(DevCluster(settings))
             step("starting executors")
-            builder = SparkSession.builder.appName("bench-broadcast")
+            builder = SparkSession.builder.appName(f"bench-{name}")
             for key, value in (cluster.spark_settings() | _QUIET).items():
                 builder = builder.config(key, value)
             spark = builder.getOrCreate()
             stack.callback(spark.stop)
-            _await_slots(spark, plan.workers)
+            _await_slots(spark, settings.nodes * settings.slots_per_node)
         yield spark
 
 
