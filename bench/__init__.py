@@ -12,8 +12,11 @@ table of `bench.__main__`.
     plots      line charts as PNG
     progress   what is going on, on stderr
     rounds     interleaved rounds
+    box        a cluster in a box, and a session on it
     ipc/       messages between two processes of one node
+    moves/     tasks that move while they run
     overhead/  tuples through three processes
     recovery/  what guarantees cost, and how soon a run recovers
+    scheduling/ the papers' topologies under each scheduler
     wordcount/ sentences split and counted
 """

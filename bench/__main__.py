@@ -19,9 +19,11 @@ BENCHMARKS = {
     "frames": "bench.frames.benchmark",
     "ipc": "bench.ipc.benchmark",
     "monitor": "bench.monitor.benchmark",
+    "moves": "bench.moves.benchmark",
     "overhead": "bench.overhead.benchmark",
     "paths": "bench.paths.benchmark",
     "recovery": "bench.recovery.benchmark",
+    "scheduling": "bench.scheduling.benchmark",
     "wordcount": "bench.wordcount.benchmark",
 }
 

@@ -12,10 +12,11 @@ Series = Sequence[tuple[float, float]]
 
 
 class Axis(msgspec.Struct, frozen=True, kw_only=True):
-    """One axis on a logarithmic scale; with `ticks`, exactly those values are marked, with their names."""
+    """One axis, by default on a logarithmic scale; with `ticks`, exactly those values are marked, with their names."""
 
     label: str
     ticks: Mapping[float, str] = {}
+    logarithmic: bool = True
 
 
 def save_line_chart(path: Path, *, title: str, x: Axis, y: Axis, lines: Mapping[str, Series]) -> Path:
@@ -27,8 +28,10 @@ def save_line_chart(path: Path, *, title: str, x: Axis, y: Axis, lines: Mapping[
         # The first line is the one the chart is about.
         axes.plot(xs, ys, label=name, marker="o", markersize=4, linewidth=2.5 if position == 0 else 1.2)
     for scale, axis, named in ((axes.set_xscale, axes.xaxis, x), (axes.set_yscale, axes.yaxis, y)):
-        scale("log")
         axis.set_label_text(named.label)
+        if not named.logarithmic:
+            continue
+        scale("log")
         if named.ticks:
             axis.set_ticks(list(named.ticks), list(named.ticks.values()))
             axis.set_ticks([], minor=True)

@@ -36,7 +36,7 @@ def log_line(number: int) -> str:
     page = f"/department-{chance.randrange(20)}/page-{chance.randrange(_PAGES)}{chance.choice(_ENDINGS)}"
     return (
         f"2013-08-05 {number // 3600 % 24:02}:{number // 60 % 60:02}:{number % 60:02} 10.0.0.{chance.randrange(9)} "
-        f"{chance.choice(('GET', 'GET', 'GET', 'POST'))} {page} 80 10.7.{chance.randrange(256)}.{chance.randrange(256)} "
+        f"{chance.choice(('GET', 'GET', 'POST'))} {page} 80 10.7.{chance.randrange(256)}.{chance.randrange(256)} "
         f"Mozilla/5.0+(compatible;+MSIE+10.0;+Windows+NT+6.2) {chance.choice((200, 200, 200, 304, 404, 500))} "
         f"{chance.randrange(2000)}"
     )

@@ -15,7 +15,6 @@ TARGET_SHARE = 0.5
 MOST_SHARE = 0.6
 _SETTLE_S = 1.0
 _LOOK_S = 2.0
-_TRIES = 6
 _SLOWER = 0.75
 _SLOWEST = 1 / 16
 
@@ -41,12 +40,10 @@ def choose_rate(most_per_s: float, share_at: Callable[[float], float]) -> Chosen
     idle = share_at(0.0)
     tried = most_per_s / 8
     share = share_at(tried)
-    rate = min(most_per_s, max(most_per_s * _SLOWEST, tried * _times_as_fast(idle, share)))
-    for _ in range(_TRIES):
-        share = share_at(rate)
-        if share < MOST_SHARE:
-            break
-        rate *= _SLOWER
+    slowest = most_per_s * _SLOWEST
+    rate = min(most_per_s, max(slowest, tried * _times_as_fast(idle, share)))
+    while (share := share_at(rate)) >= MOST_SHARE and rate > slowest:
+        rate = max(slowest, rate * _SLOWER)
     return Chosen(per_s=rate, core_share=share, idle_share=idle)
 
 

@@ -1,0 +1,57 @@
+"""T-Storm's figures 9 and 10: all in one worker, then twice the input; how soon is it noticed, and spread?"""
+
+import time
+from typing import Any
+
+import penstock as ps
+from bench.scheduling.contest import started
+from bench.scheduling.looking import nodes_and_workers
+from bench.scheduling.measured import Moment, Overload
+from bench.scheduling.placement import OneWorker
+from bench.scheduling.plan import PENSTOCK, Experiment
+from bench.scheduling.tap import Tap
+from bench.scheduling.window import times_between
+
+_LOOK_S = 1.0
+_BEFORE_S = 10.0
+_TRIED_PER_S = 50.0
+# Of one core, before the input is doubled: so that one worker can just bear it, and twice as much is more than it can.
+_SHARE_BEFORE = 0.6
+# The paper's periods are 20 s, 300 s and 10 s, on an experiment of 1,000 s.
+_PERIODS = {"load_every_s": 2.0, "load_alpha": 0.5, "schedule_every_s": 30.0, "fetch_every_s": 1.0}
+
+
+def overload(spark: Any, experiment: Experiment, seconds: float) -> Overload:
+    """Watches one topology from `_BEFORE_S` before until so many seconds after its input is doubled."""
+    with started(spark, experiment, OneWorker(), scheduling="driver", **_PERIODS) as (run, tap, _):
+        per_s = _bearable(run, tap)
+        run.use_scheduler(PENSTOCK)
+        moments: list[Moment] = []
+        tap.turn(per_s)
+        began_s = time.monotonic() + _BEFORE_S
+        doubled = False
+        seen = run.metrics().end_to_end_histogram
+        while (now_s := time.monotonic()) < began_s + seconds:
+            if not doubled and now_s >= began_s:
+                tap.turn(2 * per_s)
+                doubled = True
+            time.sleep(_LOOK_S)
+            last, seen = seen, run.metrics().end_to_end_histogram
+            times = times_between(last, seen)
+            nodes, workers = nodes_and_workers(run)
+            at_s = time.monotonic() - began_s
+            moments.append(
+                Moment(at_s=at_s, mean_ms=None if times is None else times.mean_ms, nodes=nodes, workers=workers)
+            )
+    return Overload(name=experiment.name, per_s=per_s, moments=moments)
+
+
+def _bearable(run: ps.Run, tap: Tap) -> float:
+    """A rate that keeps the one worker busy for `_SHARE_BEFORE` of a core."""
+    shares = []
+    for per_s in (0.0, _TRIED_PER_S):
+        tap.turn(per_s)
+        time.sleep(4 * _LOOK_S)
+        shares.append(sum(task.busy_share for task in run.metrics().tasks))
+    idle, tried = shares
+    return _TRIED_PER_S * (_SHARE_BEFORE - idle) / max(1e-3, tried - idle)
