@@ -9,7 +9,7 @@ from bench.moves.journal import read_journals
 from bench.moves.lines import SPOUTS, Lines
 from bench.moves.measured import Restarted
 from bench.moves.plan import LINES_PER_S, Case
-from bench.moves.steady import started
+from bench.moves.steady import await_words, started
 
 _BEFORE_S = 3.0
 # No run is to end by itself, as long as it takes to stop and start.
@@ -21,8 +21,10 @@ def restart(spark: Any, case: Case, restarts: int) -> Restarted:
     lines = Lines(case.words, int(_LONG_S * LINES_PER_S / SPOUTS))
     stopped_ns = []
     with tempfile.TemporaryDirectory(prefix="penstock-bench-") as folder:
-        for _ in range(restarts + 1):
-            with started(spark, case, lines, folder):
+        for number in range(restarts + 1):
+            with started(spark, case, lines, folder) as run:
+                if number == 0:
+                    await_words(run, lines)
                 time.sleep(_BEFORE_S)
                 stopped_ns.append(time.monotonic_ns())
         arrivals = [output.arrived_ns for output in read_journals(folder)]

@@ -1,9 +1,7 @@
 """One run at a steady rate: some seconds without moves, some with, and so on by turns."""
 
-import contextlib
 import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +33,7 @@ def steady(spark: Any, case: Case, plan: Plan) -> Steady:
     moving: list[Interval] = []
     with tempfile.TemporaryDirectory(prefix="penstock-bench-") as folder:
         with started(spark, case, lines, folder) as run:
+            await_words(run, lines)
             mover = Mover(run, _SEED)
             for _ in range(plan.rounds):
                 begun_ns = time.monotonic_ns()
@@ -59,26 +58,23 @@ def steady(spark: Any, case: Case, plan: Plan) -> Steady:
     )
 
 
-@contextlib.contextmanager
-def started(spark: Any, case: Case, lines: Lines, folder: str) -> Iterator[ps.Run]:
-    """The word count, when every word has been counted once and all is quiet."""
-    checkpoint = str(Path(folder, "checkpoint")) if case.delivery == "exactly_once" else None
-    with ps.start(
+def started(spark: Any, case: Case, lines: Lines, folder: str) -> ps.Run:
+    """The word count. If it has a checkpoint already, it goes on from there."""
+    return ps.start(
         moving_word_count(lines, LINES_PER_S, folder),
         spark=spark,
         workers=WORKERS,
         delivery=case.delivery,
-        checkpoint=checkpoint,
+        checkpoint=str(Path(folder, "checkpoint")) if case.delivery == "exactly_once" else None,
         epoch_every_s=_EPOCH_EVERY_S,
-    ) as run:
-        while _counted(run) < lines.words:
-            time.sleep(_LOOK_S)
-        time.sleep(_SETTLE_S)
-        yield run
+    )
 
 
-def _counted(run: ps.Run) -> int:
-    return sum(component.processed for component in run.metrics().components if component.name == "count")
+def await_words(run: ps.Run, lines: Lines) -> None:
+    """Waits until every word has been counted once, and all is quiet."""
+    while sum(one.processed for one in run.metrics().components if one.name == "count") < lines.words:
+        time.sleep(_LOOK_S)
+    time.sleep(_SETTLE_S)
 
 
 def _stretch(outputs: list[Output], interval: Interval) -> Stretch:
