@@ -16,19 +16,18 @@ from bench.scheduling.measured import Cell, Sample
 from bench.scheduling.plan import EVEN, Contestant, Experiment, Plan
 from bench.scheduling.rates import choose_rate, measured_share
 from bench.scheduling.tap import Tap
-from penstock.control.load_store import LoadStore
 from penstock.plan.schedulers.base import Scheduler
 
 # A spout emits what is due when it is asked; what is measured begins then. To ask it more often is work for nothing.
 _IDLE_SPOUT_WAIT_US = 5_000
-_LOAD_EVERY_S = 0.5
-_LOAD_ALPHA = 0.3
+# Nobody plans but who is asked to, and what that knows of the load is new.
+_ON_DEMAND = {"scheduling": "off", "load_every_s": 0.5, "load_alpha": 0.3}
 
 
 def contest(spark: Any, experiment: Experiment, plan: Plan, progress: Progress) -> Cell:
     """Measures one topology on one layout."""
     rounds: dict[str, list[Sample]] = defaultdict(list)
-    with started(spark, experiment, EVEN) as (run, tap, store):
+    with started(spark, experiment, EVEN, **_ON_DEMAND) as (run, tap):
         chosen = choose_rate(experiment.most_per_s, measured_share(tap.turn))
         tap.turn(chosen.per_s)
         time.sleep(plan.settle_s)
@@ -36,7 +35,7 @@ def contest(spark: Any, experiment: Experiment, plan: Plan, progress: Progress) 
         for contestant, _ in turns:
             _apply(run, contestant)
             time.sleep(plan.settle_s)
-            rounds[contestant.name].append(sampled(run, store, plan.window_s))
+            rounds[contestant.name].append(sampled(run, plan.window_s))
     in_order = {one.name: rounds[one.name] for one in experiment.contestants}
     return Cell(name=experiment.name, chosen=chosen, rounds=in_order)
 
@@ -53,24 +52,20 @@ def _apply(run: ps.Run, contestant: Contestant) -> None:
 @contextlib.contextmanager
 def started(
     spark: Any, experiment: Experiment, scheduler: str | Scheduler, **settings: Any
-) -> Iterator[tuple[ps.Run, Tap, LoadStore]]:
-    """A topology without any input yet, the tap for that, and where its load is kept."""
+) -> Iterator[tuple[ps.Run, Tap]]:
+    """A topology without any input yet, and the tap for that."""
     with tempfile.TemporaryDirectory(prefix="penstock-bench-") as folder:
-        url = f"sqlite:///{Path(folder, 'load')}"
         tap = Tap(folder)
-        with (
-            ps.start(
-                experiment.build(tap.file, None),
-                spark=spark,
-                workers=experiment.layout.workers,
-                scheduler=scheduler,
-                delivery="at_most_once",
-                idle_spout_wait_us=_IDLE_SPOUT_WAIT_US,
-                store=url,
-                load_every_s=_LOAD_EVERY_S,
-                load_alpha=_LOAD_ALPHA,
-                **{"scheduling": "off"} | settings,
-            ) as run,
-            LoadStore.open(url) as store,
-        ):
-            yield run, tap, store
+        fixed = {
+            "delivery": "at_most_once",
+            "idle_spout_wait_us": _IDLE_SPOUT_WAIT_US,
+            "store": f"sqlite:///{Path(folder, 'load')}",
+        }
+        with ps.start(
+            experiment.build(tap.file, None),
+            spark=spark,
+            workers=experiment.layout.workers,
+            scheduler=scheduler,
+            **fixed | settings,
+        ) as run:
+            yield run, tap

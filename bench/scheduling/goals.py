@@ -43,7 +43,7 @@ def goals(measured: Measured) -> tuple[Goal, ...]:
                 )
                 for who, contestant in (("the_papers", promise.contestant), (PENSTOCK, PENSTOCK))
             ]
-    worst = max((behind_the_best(cell) for cell in measured.cells), default=None)
+    worst = max((behind_the_best(cell) for cell in measured.cells if PENSTOCK in cell.rounds), default=None)
     return (*found, Goal(name="penstock_over_the_best_other_worst_cell", value=worst, comparison="<=", limit=1.05))
 
 

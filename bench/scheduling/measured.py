@@ -9,8 +9,8 @@ from bench.scheduling.plan import EVEN
 from bench.scheduling.rates import Chosen
 from bench.scheduling.window import Times
 from bench.stats import Spread
+from penstock.control.metrics import TrafficMetrics
 from penstock.devcluster.settings import Shape
-from penstock.plan.predicted import Volume
 
 
 class Sample(msgspec.Struct, frozen=True, kw_only=True):
@@ -19,10 +19,9 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     times: Times
     emitted_per_s: float
     """By all spout tasks."""
-    tuples_per_s: Volume
-    bytes_per_s: Volume
-    workers: int
+    traffic: TrafficMetrics
     nodes: int
+    workers: int
     core_share: float
     """Of the machine, with all that else it did."""
 

@@ -23,7 +23,7 @@ _PERIODS = {"load_every_s": 2.0, "load_alpha": 0.5, "schedule_every_s": 30.0, "f
 
 def overload(spark: Any, experiment: Experiment, seconds: float) -> Overload:
     """Watches one topology from `_BEFORE_S` before until so many seconds after its input is doubled."""
-    with started(spark, experiment, OneWorker(), scheduling="driver", **_PERIODS) as (run, tap, _):
+    with started(spark, experiment, OneWorker(), **_PERIODS) as (run, tap):
         per_s = _bearable(run, tap)
         run.use_scheduler(PENSTOCK)
         moments: list[Moment] = []

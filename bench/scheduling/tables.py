@@ -46,10 +46,10 @@ def _row(cell: Cell, name: str) -> tuple[str, ...]:
         format_figure(sample.times.p99_ms),
         str(sample.nodes),
         str(sample.workers),
-        format_figure(sample.tuples_per_s.between_nodes),
-        format_figure(sample.bytes_per_s.between_nodes / 1024),
-        format_figure(sample.tuples_per_s.between_workers),
-        format_figure(sample.tuples_per_s.within_workers),
+        format_figure(sample.traffic.between_nodes_tuples_per_s),
+        format_figure(sample.traffic.between_nodes_bytes_per_s / 1024),
+        format_figure(sample.traffic.between_workers_tuples_per_s),
+        format_figure(sample.traffic.within_workers_tuples_per_s),
         f"{sample.core_share:.0%}",
     )
 

@@ -9,14 +9,12 @@ from bench.scheduling.plan import EVEN, FLOOR, FULL, PENSTOCK, QUICK
 from bench.scheduling.rates import Chosen
 from bench.scheduling.tables import tables
 from bench.scheduling.window import Times
+from penstock.control.metrics import TrafficMetrics
 from penstock.devcluster.settings import Shape
 from penstock.plan.cluster import WorkerSlot
-from penstock.plan.predicted import Volume
 from penstock.plan.schedulers.base import PlanRequest
 from penstock.plan.shape import shape_of
 from penstock.plan.tasks import tasks_of
-
-VOLUME = Volume(within_workers=1.0, between_workers=2.0, between_nodes=3.0)
 
 
 def samples(*means_ms: float) -> list[Sample]:
@@ -24,10 +22,9 @@ def samples(*means_ms: float) -> list[Sample]:
         Sample(
             times=Times(tuples=10, mean_ms=mean_ms, p50_ms=mean_ms, p99_ms=2 * mean_ms),
             emitted_per_s=100.0,
-            tuples_per_s=VOLUME,
-            bytes_per_s=VOLUME,
-            workers=2,
+            traffic=TrafficMetrics(between_nodes_tuples_per_s=3.0, between_nodes_bytes_per_s=2048.0),
             nodes=1,
+            workers=2,
             core_share=0.5,
         )
         for mean_ms in means_ms
@@ -100,7 +97,7 @@ def test_an_overload_is_told_in_four_figures() -> None:
 def test_a_cell_has_a_row_for_each_scheduler() -> None:
     first = tables(MEASURED, 3)[0]
     assert [row[0] for row in first.rows] == [EVEN, "t-storm 1", "t-storm 1.7", PENSTOCK, FLOOR]
-    assert first.rows[1][1:3] == ("9 (8–16)", "0.8 (0.8–0.9)")
+    assert first.rows[1] == ("t-storm 1", "9 (8–16)", "0.8 (0.8–0.9)", "18", "1", "2", "3", "2", "0", "0", "50%")
 
 
 def test_layouts_have_the_papers_names_and_size() -> None:
