@@ -13,10 +13,12 @@ table of `bench.__main__`.
     progress   what is going on, on stderr
     rounds     interleaved rounds
     box        a cluster in a box, and a session on it
-    ipc/       messages between two processes of one node
-    moves/     tasks that move while they run
-    overhead/  tuples through three processes
-    recovery/  what guarantees cost, and how soon a run recovers
+
+    ipc/        messages between two processes of one node
+    monitor/    what it costs to measure load
+    moves/      tasks that move while they run
+    overhead/   tuples through three processes
+    recovery/   what guarantees cost, and how soon a run recovers
     scheduling/ the papers' topologies under each scheduler
-    wordcount/ sentences split and counted
+    wordcount/  sentences split and counted
 """

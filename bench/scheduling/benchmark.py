@@ -1,13 +1,16 @@
 """The run: measure, judge, draw."""
 
+import importlib.util
 from itertools import groupby
 
 import msgspec
 
 from bench.box import session_in_a_box
 from bench.report import Outcome
+from bench.scheduling import gap, planning
 from bench.scheduling.charts import save_charts
 from bench.scheduling.contest import contest
+from bench.scheduling.gap import Gap
 from bench.scheduling.goals import goals
 from bench.scheduling.measured import Cell, Measured, Overload
 from bench.scheduling.overload import overload
@@ -41,4 +44,16 @@ def measure(plan: Plan, settings: RunSettings) -> Measured:
                 for experiment in plan.overloads
                 if experiment.layout == layout
             ]
-    return Measured(links=probe().shape_for(LINKS), cells=cells, overloads=overloads)
+    return Measured(
+        links=probe().shape_for(LINKS),
+        cells=cells,
+        overloads=overloads,
+        gaps=_gaps(plan),
+        planned=list(planning.measure(plan.planning_sizes)),
+    )
+
+
+def _gaps(plan: Plan) -> list[Gap]:
+    if importlib.util.find_spec("ortools") is None:
+        return []
+    return list(gap.measure(plan.gap_cases))

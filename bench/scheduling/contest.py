@@ -20,6 +20,7 @@ from penstock.plan.schedulers.base import Scheduler
 
 # A spout emits what is due when it is asked; what is measured begins then. To ask it more often is work for nothing.
 _IDLE_SPOUT_WAIT_US = 5_000
+_NEVER_S = 3600.0
 # Nobody plans but who is asked to, and what that knows of the load is new.
 _ON_DEMAND = {"scheduling": "off", "load_every_s": 0.5, "load_alpha": 0.3}
 
@@ -56,10 +57,11 @@ def started(
     """A topology without any input yet, and the tap for that."""
     with tempfile.TemporaryDirectory(prefix="penstock-bench-") as folder:
         tap = Tap(folder)
-        fixed = {
+        fixed: dict[str, Any] = {
             "delivery": "at_most_once",
             "idle_spout_wait_us": _IDLE_SPOUT_WAIT_US,
             "store": f"sqlite:///{Path(folder, 'load')}",
+            "release_after_s": _NEVER_S,  # the next schedule may want all workers again
         }
         with ps.start(
             experiment.build(tap.file, None),

@@ -5,7 +5,9 @@ from collections.abc import Iterable
 
 import msgspec
 
+from bench.scheduling.gap import Gap
 from bench.scheduling.plan import EVEN
+from bench.scheduling.planning import Planned
 from bench.scheduling.rates import Chosen
 from bench.scheduling.window import Times
 from bench.stats import Spread
@@ -99,6 +101,9 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     """What the box made of its links: kernels differ in what they can."""
     cells: list[Cell]
     overloads: list[Overload]
+    gaps: list[Gap]
+    """None where OR-tools is not installed."""
+    planned: list[Planned]
 
 
 def _median(values: Iterable[float | None]) -> float | None:

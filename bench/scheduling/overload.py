@@ -11,11 +11,13 @@ from bench.scheduling.placement import OneWorker
 from bench.scheduling.plan import PENSTOCK, Experiment
 from bench.scheduling.tap import Tap
 from bench.scheduling.window import times_between
+from penstock.plan.shape import shape_of
+from penstock.plan.tasks import tasks_of
 
 _LOOK_S = 1.0
 _BEFORE_S = 10.0
-_TRIED_PER_S = 50.0
-# Of one core, before the input is doubled: so that one worker can just bear it, and twice as much is more than it can.
+_FLOOD_PER_S = 1e6
+# Of what one worker can do, before the input is doubled: that is borne well, and twice as much cannot be.
 _SHARE_BEFORE = 0.6
 # The paper's periods are 20 s, 300 s and 10 s, on an experiment of 1,000 s.
 _PERIODS = {"load_every_s": 2.0, "load_alpha": 0.5, "schedule_every_s": 30.0, "fetch_every_s": 1.0}
@@ -47,11 +49,18 @@ def overload(spark: Any, experiment: Experiment, seconds: float) -> Overload:
 
 
 def _bearable(run: ps.Run, tap: Tap) -> float:
-    """A rate that keeps the one worker busy for `_SHARE_BEFORE` of a core."""
-    shares = []
-    for per_s in (0.0, _TRIED_PER_S):
-        tap.turn(per_s)
-        time.sleep(4 * _LOOK_S)
-        shares.append(sum(task.busy_share for task in run.metrics().tasks))
-    idle, tried = shares
-    return _TRIED_PER_S * (_SHARE_BEFORE - idle) / max(1e-3, tried - idle)
+    """A rate that is `_SHARE_BEFORE` of what the one worker can do, which is what it takes of a flood."""
+    tap.turn(_FLOOD_PER_S)
+    time.sleep(_LOOK_S)
+    before = run.metrics()
+    time.sleep(4 * _LOOK_S)
+    after = run.metrics()
+    tap.turn(0.0)
+    time.sleep(4 * _LOOK_S)
+    emitted = [sum(task.emitted for task in look.tasks if task.task in _spouts(run)) for look in (before, after)]
+    per_s = (emitted[1] - emitted[0]) / (after.run_s - before.run_s)
+    return _SHARE_BEFORE * per_s / len(_spouts(run))
+
+
+def _spouts(run: ps.Run) -> set[int]:
+    return {task.id for task in tasks_of(shape_of(run.topology)) if task.kind == "spout"}

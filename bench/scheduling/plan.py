@@ -132,6 +132,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     experiments: tuple[Experiment, ...]
     overloads: tuple[Experiment, ...]
     overload_s: float
+    gap_cases: int
+    """How many small topologies schedulers are compared with the optimum on."""
+    planning_sizes: tuple[tuple[int, int], ...]
+    """Of how many tasks on how many nodes plans are timed."""
 
 
 FULL = Plan(
@@ -141,6 +145,8 @@ FULL = Plan(
     experiments=(THROUGHPUT_TEST, WORD_COUNT, LOG_STREAM, *SOL),
     overloads=(WORD_COUNT, LOG_STREAM),
     overload_s=60.0,
+    gap_cases=60,
+    planning_sizes=((1_000, 100), (10_000, 1_000)),
 )
 QUICK = Plan(
     rounds=1,
@@ -149,4 +155,6 @@ QUICK = Plan(
     experiments=(THROUGHPUT_TEST,),
     overloads=(),
     overload_s=30.0,
+    gap_cases=10,
+    planning_sizes=((1_000, 100),),
 )

@@ -1,15 +1,23 @@
 """What was measured, as tables: a table for each topology and layout, schedulers down."""
 
 from bench.report import Table, format_figure
+from bench.scheduling.gap import Gap
 from bench.scheduling.goals import PROMISES, cell_of, has_that_to_lose
 from bench.scheduling.measured import Cell, Measured, Overload
 from bench.scheduling.plan import FLOOR, PENSTOCK
+from bench.scheduling.planning import Planned
 from bench.stats import Spread
 
 
 def tables(measured: Measured, rounds: int) -> tuple[Table, ...]:
     """All of them."""
-    return (*(_cell(cell, rounds) for cell in measured.cells), _promises(measured), _overloads(measured.overloads))
+    return (
+        *(_cell(cell, rounds) for cell in measured.cells),
+        _promises(measured),
+        _overloads(measured.overloads),
+        _gaps(measured.gaps),
+        _planned(measured.planned),
+    )
 
 
 def _cell(cell: Cell, rounds: int) -> Table:
@@ -86,6 +94,44 @@ def _overloads(overloads: list[Overload]) -> Table:
             for one in overloads
         ),
         note="Averages of each second, as in T-Storm's figures 9 and 10.",
+    )
+
+
+def _gaps(gaps: list[Gap]) -> Table:
+    return Table(
+        title="From the optimum, on small topologies",
+        columns=("scheduler", "cases", "optimal", "overloads more", "median", "worst", "of what can be saved"),
+        rows=tuple(
+            (
+                one.scheduler,
+                str(one.cases),
+                str(one.optimal),
+                str(one.overloaded),
+                f"{one.median:.1%}",
+                f"{one.worst:.1%}",
+                f"{one.saved:.1%}",
+            )
+            for one in gaps
+        ),
+        note="Predicted cost less that of the optimum, as a share of even's; random chains of 4 to 16 tasks.",
+    )
+
+
+def _planned(planned: list[Planned]) -> Table:
+    return Table(
+        title="Seconds that a plan takes",
+        columns=("scheduler", "tasks", "nodes", "pairs", "seconds", "predicted cost over even's"),
+        rows=tuple(
+            (
+                one.scheduler,
+                f"{one.tasks:,}",
+                f"{one.nodes:,}",
+                f"{one.pairs:,}",
+                format_figure(one.wall_s),
+                format_figure(one.cost_over_even),
+            )
+            for one in planned
+        ),
     )
 
 

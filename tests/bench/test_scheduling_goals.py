@@ -62,6 +62,8 @@ MEASURED = Measured(
             ],
         )
     ],
+    gaps=[],
+    planned=[],
 )
 
 
@@ -86,7 +88,7 @@ def test_what_nobody_could_have_saved_is_no_goal_and_is_shown() -> None:
 
 
 def test_what_was_not_measured_does_not_hold() -> None:
-    assert not any(goal.holds for goal in goals(Measured(links=Shape(), cells=[], overloads=[])))
+    assert not any(goal.holds for goal in goals(Measured(links=Shape(), cells=[], overloads=[], gaps=[], planned=[])))
 
 
 def test_an_overload_is_told_in_four_figures() -> None:
