@@ -20,6 +20,7 @@ _SEED = 7
 _SETTLE_S = 3.0
 _SPARE_S = 5.0
 _LOOK_S = 0.1
+_PATIENCE_S = 90.0
 # What a move has held up comes out later than when all has moved.
 _AFTER_NS = 200_000_000
 _EPOCH_EVERY_S = 1.0
@@ -44,7 +45,8 @@ def steady(spark: Any, case: Case, plan: Plan) -> Steady:
                     mover.move()
                     time.sleep(plan.move_every_s)
                 moving.append((begun_ns, time.monotonic_ns()))
-            run.wait()
+            if not run.wait(_SPARE_S + _PATIENCE_S):
+                raise _stuck(run, "has not ended")
         outputs = read_journals(folder)
         ledger = checked(lines, outputs, read_counts(folder))
     near = [(begun_ns, done_ns + _AFTER_NS) for begun_ns, done_ns in (move.interval for move in mover.moves)]
@@ -72,9 +74,17 @@ def started(spark: Any, case: Case, lines: Lines, folder: str) -> ps.Run:
 
 def await_words(run: ps.Run, lines: Lines) -> None:
     """Waits until every word has been counted once, and all is quiet."""
+    deadline_s = time.monotonic() + _PATIENCE_S
     while sum(one.processed for one in run.metrics().components if one.name == "count") < lines.words:
+        if time.monotonic() > deadline_s:
+            raise _stuck(run, f"has not counted all {lines.words:,} words once")
         time.sleep(_LOOK_S)
     time.sleep(_SETTLE_S)
+
+
+def _stuck(run: ps.Run, what: str) -> ps.RunError:
+    counts = ", ".join(f"{one.name} {one.processed:,} ({one.backlog} wait)" for one in run.metrics().components)
+    return ps.RunError(f"{run.topology.name} {what} within {_PATIENCE_S:g} s: {counts}; {run.status()}")
 
 
 def _stretch(outputs: list[Output], interval: Interval) -> Stretch:
