@@ -56,7 +56,7 @@ FULL = Plan(
 QUICK = Plan(
     cases=(Case(place="local", delivery="exactly_once", words=SMALL),),
     rounds=1,
-    stretch_s=6.0,
+    stretch_s=4.0,
     move_every_s=1.0,
     restarts=1,
     restarted=(Case(place="local", delivery="exactly_once", words=SMALL),),

@@ -5,6 +5,7 @@ import msgspec
 from bench.report import Goal
 from bench.scheduling.measured import Cell, Measured
 from bench.scheduling.plan import EVEN, FLOOR, PENSTOCK
+from bench.scheduling.rates import MOST_SHARE
 
 
 class Promise(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,7 +45,13 @@ def goals(measured: Measured) -> tuple[Goal, ...]:
                 for who, contestant in (("the_papers", promise.contestant), (PENSTOCK, PENSTOCK))
             ]
     worst = max((behind_the_best(cell) for cell in measured.cells if PENSTOCK in cell.rounds), default=None)
-    return (*found, Goal(name="penstock_over_the_best_other_worst_cell", value=worst, comparison="<=", limit=1.05))
+    busiest = max((cell.chosen.core_share for cell in measured.cells), default=None)
+    return (
+        *found,
+        Goal(name="penstock_over_the_best_other_worst_cell", value=worst, comparison="<=", limit=1.05),
+        # Not a wish but a condition: without it the figures above say little about links.
+        Goal(name="cores_busy_under_even_worst_cell", value=busiest, comparison="<", limit=MOST_SHARE),
+    )
 
 
 def cell_of(measured: Measured, promise: Promise) -> Cell | None:

@@ -152,7 +152,7 @@ QUICK = Plan(
     rounds=1,
     settle_s=1.5,
     window_s=1.5,
-    experiments=(THROUGHPUT_TEST,),
+    experiments=(_sol(nodes=2, workers=2),),
     overloads=(),
     overload_s=30.0,
     gap_cases=10,

@@ -4,11 +4,14 @@ import pytest
 
 from bench.broadcast.simulation import simulate
 from bench.ipc.contest import LatencyRow
+from bench.scheduling.measured import Measured, Moment, Overload
 from bench.stats import Spread
+from penstock.devcluster.settings import Shape
 
 pytest.importorskip("matplotlib", reason="comes with the benchmarks")
 from bench.broadcast.simulation_charts import save_simulation_charts
 from bench.ipc.charts import save_charts
+from bench.scheduling.charts import save_charts as save_overload_charts
 
 PNG = b"\x89PNG"
 
@@ -56,3 +59,16 @@ def test_what_is_simulated_of_broadcasts_has_two_charts_for_each_size(tmp_path: 
         *("simulated-latency-10-KB.png", "simulated-rate-10-KB.png"),
     ]
     assert all(chart.read_bytes().startswith(PNG) for chart in charts)
+
+
+def test_an_overload_has_a_chart_over_seconds_before_and_after(tmp_path: Path) -> None:
+    moments = [
+        Moment(at_s=-1.0, mean_ms=2.0, workers=1, nodes=1),
+        Moment(at_s=0.0, mean_ms=None, workers=1, nodes=1),
+        Moment(at_s=1.0, mean_ms=900.0, workers=4, nodes=2),
+    ]
+    overload = Overload(name="Word Count, 4N8W", per_s=100.0, moments=moments)
+    measured = Measured(links=Shape(), cells=[], overloads=[overload], gaps=[], planned=[])
+    (chart,) = save_overload_charts(tmp_path, measured)
+    assert chart.name == "overload-word-count.png"
+    assert chart.read_bytes().startswith(PNG)
