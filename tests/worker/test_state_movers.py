@@ -80,7 +80,7 @@ def test_rows_that_are_kept_go_ahead_and_those_that_are_not_go_last() -> None:
     kept.by_epochs = True
     for sink in (kept, fleeting):
         sink.rows += [(number,) for number in range(2500)]
-    assert [len([*RowsMover(sink).ahead()]) for sink in (kept, fleeting)] == [3, 0]
+    assert [len([*RowsMover(sink).ahead()]) for sink in (kept, fleeting)] == [5, 0]
     for sink in (kept, fleeting):
         new = CollectingBolt()
         mover = RowsMover(sink)

@@ -83,7 +83,7 @@ class ControlSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     restart_window_s: float = 600.0
     stop_timeout_s: float = 10.0
     """How long workers may take to leave until they are ended by force."""
-    move_timeout_s: float = 10.0
+    move_timeout_s: float = 60.0
     """How long workers may take to prepare for tasks that move, until the move is abandoned."""
     release_after_s: float = 30.0
     """How long a worker may have no tasks until its slot is given back."""

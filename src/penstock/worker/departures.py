@@ -31,6 +31,14 @@ PATIENCE_NS = 2_000_000_000
 """How long a task that leaves waits for the next of what it has emitted to be done. Whatever is not is done again."""
 
 
+PAUSE_FACTOR = 3
+"""How much longer than sending some state ahead the pause after it is: those who work on are to have most of the time,
+here and at the new place, which has as much to do about it."""
+
+PACED_NS = 2_000_000_000
+"""Until then. Epochs pause while tasks move, so it must not take too long either."""
+
+
 class _Leaving:
     """A task that is about to leave, or has left and is not known to have arrived."""
 
@@ -81,6 +89,7 @@ class Departures:
         self._steady_ns = steady_ns
         self._hand_to_self = hand_to_self
         self._leaving: dict[int, _Leaving] = {}
+        self._ahead_at_ns = self._prepared_at_ns = 0
         self.trouble: str | None = None
         """Why a task cannot leave."""
 
@@ -94,6 +103,7 @@ class Departures:
         """Tasks that are elsewhere under this assignment will leave. Their state goes ahead from now on."""
         self.let_go()
         self.trouble = None
+        self._prepared_at_ns = self._steady_ns()
         for running in self._roster.all:
             if assigned.worker_of.get(running.task) != self._worker:
                 self._prepare(running, assigned)
@@ -127,7 +137,10 @@ class Departures:
         return all(way.is_ahead for leaving in self._leaving.values() for way in leaving.ways)
 
     def go_ahead(self) -> int:
-        """Sends some of the state ahead; returns how much of it."""
+        """Sends some of the state ahead, if that is due; returns how much of it."""
+        started_ns = self._steady_ns()
+        if started_ns < self._ahead_at_ns:
+            return 0
         pieces = 0
         for leaving in self._leaving.values():
             for way in leaving.ways:
@@ -138,6 +151,9 @@ class Departures:
                     except USER_ERRORS as error:
                         running = leaving.running
                         self.trouble = f"{running.component!r} (task {running.task}) cannot move: {reason_of(error)}"
+        now_ns = self._steady_ns()
+        if now_ns - self._prepared_at_ns < PACED_NS:
+            self._ahead_at_ns = now_ns + PAUSE_FACTOR * (now_ns - started_ns)
         return pieces
 
     def abandon(self) -> None:

@@ -174,6 +174,11 @@ class Moving:
         return self._departures.go_ahead() if self._next is not None else self._departures.hand_over()
 
     @property
+    def is_copying(self) -> bool:
+        """Whether state is being sent ahead."""
+        return self._next is not None and not self._departures.are_ahead
+
+    @property
     def is_settled(self) -> bool:
         """Whether no task is on its way from here or to here."""
         return self._departures.are_gone and not any(running.waiting for running in self._roster.all)

@@ -18,8 +18,8 @@ from penstock.worker.state_savers import WholeState, note_keys
 
 __all__ = ["Share", "StateMover", "mover_for"]
 
-KEYS_AT_ONCE = 1000
-"""How much is taken ahead between two turns: a millisecond's work or so."""
+KEYS_AT_ONCE = 500
+"""How much is taken ahead between two turns: half a millisecond's work or so."""
 
 Share = tuple[int, int]
 """Index and count: which share of the state goes, where it is shared out over another number of tasks."""

@@ -199,7 +199,7 @@ class Worker:
         """Nothing to do: sleeps until a frame arrives, a tick is due or a spout should be asked again."""
         if self.begun and any(not spout.ended for spout in self.spouts):
             most_s = min(most_s, self._settings.idle_spout_wait_us / 1e6)
-        if any(carrier.waiting_frames for carrier in self._carriers.values()):
+        if self.moving.is_copying or any(carrier.waiting_frames for carrier in self._carriers.values()):
             most_s = min(most_s, 0.0005)
         if (next_ns := self._ticks.next_ns) is not None:
             most_s = max(0.0, min(most_s, (next_ns - self._steady_ns()) / 1e9))
