@@ -96,7 +96,7 @@ def test_workers_and_queries_may_die(spark: Any, tmp_path: Path, delivery: Deliv
         ]
         for blow in blows:
             before = len(set(numbers_in(tmp_path)))
-            arrivals.more(8)
+            arrivals.more(4)
             wait_for_more(tmp_path, before)
             blow()
         wait_until(lambda: len(set(numbers_in(tmp_path))) == arrivals.count, "all rows have come", patience_s=120)
@@ -111,7 +111,7 @@ def test_exactly_once_a_run_goes_on_where_it_was_stopped(spark: Any, tmp_path: P
     arrivals = Arrivals(tmp_path / "in")
     settings = {"spark": spark, "workers": 2, "checkpoint": tmp_path / "checkpoint", "epoch_every_s": EPOCH_S}
     for _ in range(2):
-        arrivals.more(8)
+        arrivals.more(4)
         before = len(numbers_in(tmp_path))
         with start(numbers_to_files(spark, tmp_path, arrivals), **settings) as running:
             wait_for_more(tmp_path, before)
