@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Iterator
 
+import msgspec
 import pytest
 
 from penstock.control.echo import Echo
@@ -12,7 +14,8 @@ from penstock.control.protocol import Deploy, Ready, Trying
 from penstock.control.slow_calls import SlowCalls, call_of
 from penstock.control.ticket import Ticket
 from penstock.transport.links import LinkKeys
-from tests.control.stage import register
+from tests.control.stage import PLAN, register
+from tests.control.test_rewinds import SHAPE
 from tests.control.troupe import Played, Troupe, troupe, worker
 from tests.ring.patience import wait_until
 
@@ -81,8 +84,10 @@ def test_what_turns_is_not_told_of_and_what_is_no_task_is_not_either(run: Troupe
     assert run.server.status().notices == ()
 
 
-def test_a_note_is_there_before_the_call_and_what_else_was_said_is_not_lost(run: Troupe) -> None:
-    with worker(run) as played:
+def test_a_note_is_there_before_the_call_and_what_else_was_said_is_not_lost() -> None:
+    """Exactly once, for only then notes are taken. One without an answer would be waited for until the test fails."""
+    plan = msgspec.structs.replace(PLAN, checkpoint_url="file:///there", shape=SHAPE)
+    with troupe(plan, delivery="exactly_once") as run, worker(run, driver_silence_s=math.inf) as played:
         played.client.send(register(0))
         played.client.confirm(Trying(task=1, tuples=(1,), alone=True))
         played.hears(Deploy)
