@@ -181,7 +181,7 @@ def test_at_least_once_no_row_is_missing(spark: Any, tmp_path: Path) -> None:
 
 
 def test_a_full_spool_holds_the_topology_up_until_a_query_comes(spark: Any, tmp_path: Path) -> None:
-    topo = numbers(tmp_path, Numbers(20_000), most_bytes=2000, patience_s=50)
+    topo = numbers(tmp_path, Numbers(10_000), most_bytes=2000, patience_s=50)
     spool = Spool(str(tmp_path / "spool"))
     with start(topo, workers=2, spark=spark, checkpoint=tmp_path / "checkpoint", epoch_every_s=EPOCH_S) as running:
         wait_until(lambda: spool.overfull(2000), "the spool is full")
@@ -193,7 +193,7 @@ def test_a_full_spool_holds_the_topology_up_until_a_query_comes(spark: Any, tmp_
         running.wait()
     query.processAllAvailable()
     query.stop()
-    assert copied(spark, tmp_path) == list(range(20_000))
+    assert copied(spark, tmp_path) == list(range(10_000))
 
 
 def test_when_nobody_reads_the_run_fails_and_goes_on_from_its_checkpoint(spark: Any, tmp_path: Path) -> None:
@@ -209,9 +209,8 @@ def test_wrong_options_are_named(spark: Any, tmp_path: Path) -> None:
     from pyspark.errors import AnalysisException
 
     register(spark)
-    with start(
-        numbers(tmp_path, NumbersUntilTold(tmp_path / "end")), workers=1, spark=spark, checkpoint=tmp_path / "c"
-    ) as running:
+    topo = numbers(tmp_path, NumbersUntilTold(tmp_path / "end"))
+    with start(topo, workers=1, spark=spark, checkpoint=tmp_path / "c", epoch_every_s=EPOCH_S) as running:
         for options, complaint in (
             ({}, "wanted the options run and stream, or path, got none"),
             ({"run": running.id}, "wanted the options run and stream, or path, got run="),

@@ -84,6 +84,7 @@ def test_whatever_dies_every_tuple_is_processed(
         assert set(seen.values()) == {3}, "nothing died, so nothing should have been emitted again"
 
 
+@settings(max_examples=30)
 @given(st.integers(1, 3), st.integers(0, 2**32), sizes)
 def test_nothing_is_emitted_again_because_it_is_slow(workers: int, seed: int, sized: WorkerSettings) -> None:
     sink = CapturedSink()
