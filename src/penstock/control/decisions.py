@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from typing import Literal
 
 import msgspec
@@ -45,13 +44,16 @@ class Decisions:
     """The last ones."""
 
     def __init__(self) -> None:
-        self._known: deque[Decision] = deque(maxlen=_KEPT)
+        self._known: list[Decision] = []
         self._count = 0
 
     def add(self, *, at_s: float, by: str, why: str, moves: tuple[Move, ...] = ()) -> int:
         """Notes that something was asked for, and returns its number."""
         self._count += 1
         self._known.append(Decision(number=self._count, at_s=at_s, by=by, why=why, moves=moves))
+        over = [known for known in self._known if known.is_final]
+        for known in over[: max(0, len(self._known) - _KEPT)]:  # not one that somebody waits for
+            self._known.remove(known)
         return self._count
 
     def note(
