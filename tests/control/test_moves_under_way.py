@@ -41,7 +41,8 @@ def test_at_least_once_the_new_place_takes_over_from_a_dead_one() -> None:
     stage.says(second, Report(at_ns=1, spouts=(late,)))
     said = stage.says(second, PeerGone(worker=0, generation=1))
     took = only(said, second, TakeOver)
-    assert took == TakeOver(task=0, resume=SpoutProgress(task=0, position=b"\x05")), "as its old place had said"
+    progress = SpoutProgress(task=0, position=b"\x05")
+    assert took == TakeOver(task=0, worker=0, resume=progress), "as its old place had said"
     assert "TakeOver" not in kinds(stage.passes(1.0, second), second), "once will do"
     before = len(stage.said)
     back = stage.comes(0, attempt=1)
@@ -158,3 +159,16 @@ def test_what_a_scheduler_proposes_in_vain_is_remembered() -> None:
     decision = last(stage)
     assert (decision.by, decision.state) == ("mine", "refused")
     assert decision.reason == "lines[0] (task 0) cannot move: Spark feeds it"
+
+
+def test_exactly_once_an_old_place_that_dies_before_the_next_commit_may_take_something_with_it() -> None:
+    stage = stage_of()
+    first, second = stage.runs()
+    commits(stage, first, second, 1)
+    for number, task in enumerate((1, 3), 2):
+        asks(stage, task, 0)
+        preparing(stage, first, second, number=number)
+        stage.says(first, Moved(assignment=number, task=task))
+        assert last(stage).state == "done"
+    said = stage.says(first, PeerGone(worker=1, generation=1))
+    assert only(said, first, Deploy).epoch == 1, "what worker 1 had sent on before may not have come"

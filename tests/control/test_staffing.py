@@ -30,6 +30,8 @@ def consolidated(stage: Stage) -> list[bytes]:
     stage.says(second, Ended(assignment=2))  # it has sent what it had, and does not know that it has come
     for task in (1, 3):
         stage.says(first, Moved(assignment=2, task=task))
+    if stage.settings.delivery == "exactly_once":  # which proves that all came that worker 1 has sent
+        commits(stage, first, second, 2, assignment=2)
     return connections
 
 

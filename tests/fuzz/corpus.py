@@ -240,7 +240,7 @@ def to_worker() -> list[bytes]:
         Prepare(assignment=Assignment(number=2, worker_of={0: 0, 1: 1, 2: 1, 3: 1}), tasks=TASKS, peers=(peer,)),
         Switch(assignment=2, epoch=7),
         Abandon(assignment=2),
-        TakeOver(task=0, resume=SpoutProgress(task=0, position=b"\x05", owed=3)),
+        TakeOver(task=0, worker=1, resume=SpoutProgress(task=0, position=b"\x05", owed=3)),
         Begin(),
         BeginEpoch(epoch=8, committed=7),
         Committed(epoch=8),

@@ -208,8 +208,8 @@ class _Agent:
             case Abandon(assignment=assignment):
                 self._preparing = None
                 self._running.moving.abandon(assignment)
-            case TakeOver(task=task, resume=progress):
-                self._running.take_over(task, progress)
+            case TakeOver(task=task, worker=worker, resume=progress):
+                self._running.take_over(task, worker, progress)
             case CloseBatch():
                 self._fed.close_batch(message)
             case EndFeed(component=component):

@@ -44,7 +44,7 @@ class Deploying:
     def build(self, deploy: Deploy) -> Worker:
         """The worker, with its tasks open. What a task's `open` raises is raised."""
         self.peers = {peer.worker: peer for peer in deploy.peers}
-        others = set(deploy.assignment.worker_of.values()) - {self._ticket.worker}
+        others = {*deploy.assignment.worker_of.values(), *deploy.former.values()} - {self._ticket.worker}
         ways = {worker: self._way_to(self.peers[worker]) if worker in self.peers else None for worker in others}
         store = self._store(deploy.checkpoint_url)
         self._deployment = Deployment(
@@ -52,6 +52,7 @@ class Deploying:
             topology=from_bytes(deploy.topology),
             assignment=deploy.assignment,
             tasks=deploy.tasks,
+            former=deploy.former,
             inbox=self._inbox,
             ways=ways,
             colleagues=map(_colleague, deploy.peers),

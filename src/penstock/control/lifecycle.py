@@ -312,6 +312,7 @@ class Lifecycle:
             tasks=self.placement.tasks,
             edges=self._plan.edges,
             assignment=assignment,
+            former=self.moves.former,
             peers=tuple(other.peer for other in self._membership.members()),
             resume=self._progress(member),
             ended_tasks=tuple(task for task, worker in assignment.worker_of.items() if worker in over),

@@ -46,9 +46,12 @@ class _Journey(msgspec.Struct, kw_only=True):
     prepared: set[int] = msgspec.field(default_factory=set)
     objection: str | None = None
     switched: bool = False
+    former: dict[int, int] = msgspec.field(default_factory=dict)
+    """Once switched: where the tasks were that are elsewhere now, or are no more."""
     awaited: dict[int, frozenset[int]] = msgspec.field(default_factory=dict)
     """Once switched: the tasks that have not come to their new place, and the workers that they come from."""
-    taken_over: set[int] = msgspec.field(default_factory=set)
+    taken_over: set[tuple[int, int]] = msgspec.field(default_factory=set)
+    """Those that go on without what a worker had to hand over, and that worker."""
 
 
 class Moves(Wishes):
@@ -66,6 +69,9 @@ class Moves(Wishes):
         self._settings = settings
         self._notices = notices
         self._journey: _Journey | None = None
+        self._unproven: set[int] = set()
+        """Exactly once: workers that have handed tasks over since the last commit. What they sent on before may be on
+        its way still, and is lost if they die. The next epoch that is committed proves that it came."""
 
     @property
     def is_under_way(self) -> bool:
@@ -78,8 +84,19 @@ class Moves(Wishes):
         return self._journey is not None or self.first is not None
 
     def awaits(self, worker: int) -> bool:
-        """Whether a worker has something to hand over that is not where it belongs yet."""
+        """Whether a worker has handed something over that is not known to be where it belongs."""
+        if worker in self._unproven:
+            return True
         return self._journey is not None and any(worker in sources for sources in self._journey.awaited.values())
+
+    @property
+    def former(self) -> dict[int, int]:
+        """Where tasks were before the move that is under way: what they sent from there may be on its way still."""
+        return {} if self._journey is None else self._journey.former
+
+    def epoch_committed(self) -> None:
+        """All that was under way before the epoch has come. None begins while a move is under way."""
+        self._unproven.clear()
 
     def is_at_home(self, task: int, worker: int) -> bool:
         """Whether a worker is the one that knows how far a task is: the old place until the new one has it."""
@@ -112,6 +129,7 @@ class Moves(Wishes):
 
     def set_back(self, now_s: float) -> None:
         """Everything begins anew from the last epoch, wherever it is put: nothing is on its way any more."""
+        self._unproven.clear()
         if self._journey is not None:
             assert self._journey.switched, "it was abandoned first"
             self._end("set back", "a worker was lost, and everything was set back", now_s)
@@ -230,9 +248,13 @@ class Moves(Wishes):
             old_places[component_of[task]].add(worker)
         journey.switched = True
         for move in before.moved(journey.assignment):
+            if move.source is not None:
+                journey.former[move.task] = move.source
             if move.target is not None:  # a task that is new has its state from all former ones of its component
                 former = old_places[component_of[move.task]] if move.source is None else {move.source}
                 journey.awaited[move.task] = frozenset(former)
+                if self._lifecycle.rewinds is not None:
+                    self._unproven |= former
         self.decisions.note(journey.decision, "switched")
         self._lifecycle.switch(journey.assignment, journey.tasks)
         switch = Switch(assignment=journey.assignment.number, epoch=self._lifecycle.newest_epoch)
@@ -255,10 +277,13 @@ class Moves(Wishes):
         if there.generation != journey.participants[worker]:
             if there.works:  # the task was made anew with all others
                 del journey.awaited[task]
-        elif task not in journey.taken_over and any(self._is_dead(journey, one) for one in journey.awaited[task]):
-            journey.taken_over.add(task)
-            progress = self._lifecycle.epochs.progress_of([task])
-            self._lifecycle.send(there, TakeOver(task=task, resume=progress[0] if progress else None))
+            return
+        progress = self._lifecycle.epochs.progress_of([task])
+        for one in sorted(journey.awaited[task]):
+            if self._is_dead(journey, one) and (task, one) not in journey.taken_over:
+                journey.taken_over.add((task, one))
+                resume = progress[0] if progress else None
+                self._lifecycle.send(there, TakeOver(task=task, worker=one, resume=resume))
 
     def _is_dead(self, journey: _Journey, worker: int) -> bool:
         member = self._membership.seats[worker].member

@@ -57,9 +57,10 @@ class Abandon(Message, frozen=True, kw_only=True):
 
 
 class TakeOver(Message, frozen=True, kw_only=True):
-    """The worker that was to hand a task over to you is dead: begin it anew, unless you have it already."""
+    """A worker that was to hand a task over to you is dead: go on without what it had, unless you have that already."""
 
     task: int
+    worker: int
     resume: SpoutProgress | None = None
     """Where it goes on, if it is a spout that was heard of."""
 

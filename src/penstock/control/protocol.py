@@ -264,6 +264,8 @@ class Deploy(Message, frozen=True, kw_only=True):
     tasks: tuple[Task, ...]
     edges: tuple[Edge, ...]
     assignment: Assignment
+    former: dict[int, int] = msgspec.field(default_factory=dict)
+    """Where tasks were before, if some are on their way just now."""
     peers: tuple[Peer, ...]
     """All workers, the receiver included. One that is just being restarted may be missing: PeerChanged follows."""
     resume: tuple[SpoutProgress, ...] = ()

@@ -140,6 +140,7 @@ class Rewinds:
         """An epoch is in the checkpoint."""
         if self.checkpointing.was_committed(epoch):
             self.suspicions.committed()
+            self._lifecycle.moves.epoch_committed()
             self._lifecycle.feeds.epoch_committed(epoch)
             for member in self._assigned():
                 if member.stage in ("begun", "ended"):  # not one that has just come back, and has no tasks yet

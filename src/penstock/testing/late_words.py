@@ -50,9 +50,10 @@ class Abandonment(NamedTuple):
 
 
 class TakingOver(NamedTuple):
-    """The old place of a task is dead, so it begins anew."""
+    """An old place of a task is dead, so it goes on without what that had."""
 
     task: int
+    worker: int
     progress: SpoutProgress | None
 
 
@@ -122,7 +123,7 @@ def _hear(worker: Worker, message: Word) -> None:
             worker.moving.switch(assignment, epoch)
         case Abandonment(assignment):
             worker.moving.abandon(assignment)
-        case TakingOver(task, progress):
-            worker.take_over(task, progress)
+        case TakingOver(task, peer, progress):
+            worker.take_over(task, peer, progress)
         case BeginEpoch(epoch=epoch, committed=committed, last=last):
             worker.begin_epoch(epoch, committed, last=last)

@@ -327,6 +327,7 @@ class LocalCluster(GivesTurns):
             topology=self._topology,
             assignment=self._assignment,
             tasks=self._tasks,
+            former=self._moves.former,
             inbox=self._inboxes[number],  # type: ignore[arg-type] # its records are read like a ring's
             ways={peer: MemoryWay(inbox) for peer, inbox in self._inboxes.items() if peer != number},
             colleagues=map(self._colleague, self._inboxes),

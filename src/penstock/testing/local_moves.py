@@ -97,7 +97,7 @@ class LocalMoves:
         for task in sorted(move.awaited):
             if worker in move.origins(task):
                 place = move.assignment.worker_of[task]
-                self._words.tell([place], TakingOver(task, progress.get(task)))
+                self._words.tell([place], TakingOver(task, worker, progress.get(task)))
 
     def restarted(self, worker: int) -> None:
         """Another process is this worker: its tasks have begun anew there, by the new assignment."""
@@ -105,6 +105,14 @@ class LocalMoves:
             self._move.awaited -= {
                 task for task in self._move.awaited if self._move.assignment.worker_of[task] == worker
             }
+
+    @property
+    def former(self) -> Mapping[int, int]:
+        """Where tasks were before the move that is under way, if all have switched."""
+        move = self._move
+        if move is None or not move.switched:
+            return {}
+        return {task: place for task, place in move.before.items() if move.assignment.worker_of.get(task) != place}
 
     def forget(self) -> None:
         """Everything was set back."""

@@ -222,9 +222,9 @@ class BoltTask(RunningTask):
         for arrival in arrivals:
             self._queue.put(arrival)
 
-    def no_switch_from(self, sources: Collection[int], assignment: int) -> None:
-        """The worker of these tasks is gone, and perhaps the markers that it had to send."""
-        self._accept_all(self._channels.switch_all(sources, assignment))
+    def no_switch_from(self, source: int, assignment: int) -> None:
+        """A worker that has or had this task is gone, and perhaps the markers that it had to send."""
+        self._accept_all(self._channels.switch_all(source, assignment))
         self._welcome_heirs()
 
     def expect_heirs(self, edge: int, old: Collection[int], new: Collection[int], assignment: int) -> None:

@@ -39,10 +39,11 @@ _decode_tree = msgspec.msgpack.Decoder(CastTree).decode
 class _Incoming:
     """A cast that comes here."""
 
-    def __init__(self, number: int, origin: int, edge: int, bolts: Sequence[BoltTask], tell_at_bytes: int) -> None:
+    def __init__(self, number: int, route: Route, bolts: Sequence[BoltTask], tell_at_bytes: int) -> None:
         self.number = number
-        self.origin = origin
-        self.edge = edge
+        self.origin = route.target
+        self.route = route
+        """Of what its origin is told."""
         self.bolts = bolts
         self.cast = IncomingCast([bolt.task for bolt in bolts], tell_at_bytes=tell_at_bytes)
 
@@ -57,7 +58,6 @@ class CastReceiver:
         carriers: the ways to the other workers.
         opener: what makes arrivals of frames.
         window_bytes: how much a cast may have under way.
-        assignment: the number that frames carry.
     """
 
     def __init__(
@@ -69,7 +69,6 @@ class CastReceiver:
         carriers: Mapping[int, Carrier],
         opener: FrameOpener,
         window_bytes: int,
-        assignment: int,
     ) -> None:
         self._company = company
         self._bolts_of = bolts_of
@@ -77,7 +76,6 @@ class CastReceiver:
         self._carriers = carriers
         self._opener = opener
         self._tell_at_bytes = max(1, window_bytes // 4)
-        self._assignment = assignment
         self._casts: dict[int, _Incoming] = {}
         self._casts_of: dict[tuple[int, int], list[int]] = {}
         self._due: dict[int, _Incoming] = {}
@@ -174,7 +172,15 @@ class CastReceiver:
         known.append(cast)
         while len(known) > MOST_CASTS_OF_ONE:
             del self._casts[known.pop(0)]
-        incoming = _Incoming(cast, origin, record.stream, bolts, self._tell_at_bytes)
+        # Under the number by which it was laid: its origin may be a worker that has come since an earlier one.
+        route = Route(
+            target=origin,
+            source=self._company.me,
+            stream=record.stream,
+            assignment=record.assignment,
+            flags=FrameKind.GOT,
+        )
+        incoming = _Incoming(cast, route, bolts, self._tell_at_bytes)
         self._casts[cast] = incoming
         return incoming
 
@@ -198,12 +204,5 @@ class CastReceiver:
             cast.processed,
             complaint,
         )
-        route = Route(
-            target=incoming.origin,
-            source=me,
-            stream=incoming.edge,
-            assignment=self._assignment,
-            flags=FrameKind.GOT,
-        )
         cast.told()
-        self._carriers[incoming.origin].send(route, _encode(got), 0)
+        self._carriers[incoming.origin].send(incoming.route, _encode(got), 0)

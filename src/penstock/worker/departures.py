@@ -6,7 +6,7 @@ What has left is kept, stopped, until its new place has said that it runs: what 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from penstock.errors import RunError
@@ -42,9 +42,11 @@ PACED_NS = 2_000_000_000
 class _Leaving:
     """A task that is about to leave, or has left and is not known to have arrived."""
 
-    def __init__(self, running: SpoutTask | BoltTask, ways: Sequence[OutgoingTask]) -> None:
+    def __init__(self, running: SpoutTask | BoltTask, ways: Sequence[OutgoingTask], assignment: int) -> None:
         self.running = running
         self.ways = ways
+        self.assignment = assignment
+        """The one that takes it away."""
         self.until_ns = 0
         self.unsettled: int | None = None
         self.rest: TaskRest | None = None
@@ -100,12 +102,16 @@ class Departures:
         return bool(self._leaving)
 
     def prepare(self, assigned: AssignedTasks) -> None:
-        """Tasks that are elsewhere under this assignment will leave. Their state goes ahead from now on."""
-        self.let_go()
+        """Tasks that are elsewhere under this assignment will leave. Their state goes ahead from now on.
+
+        One may be here still that an earlier assignment took away: its new place has died, and it runs there anew. It
+        leaves as it was going to.
+        """
+        self._forget_those_gone()
         self.trouble = None
         self._prepared_at_ns = self._steady_ns()
         for running in self._roster.all:
-            if assigned.worker_of.get(running.task) != self._worker:
+            if running.task not in self._leaving and assigned.worker_of.get(running.task) != self._worker:
                 self._prepare(running, assigned)
 
     def _prepare(self, running: SpoutTask | BoltTask, assigned: AssignedTasks) -> None:
@@ -117,7 +123,7 @@ class Departures:
             route = Route(target=heir.id, source=running.task, assignment=assigned.number, flags=FrameKind.HANDOVER)
             share = None if goes_whole else (heir.index, len(heirs))
             ways.append(OutgoingTask(running, worker=place, route=route, send=self._sender_to(place), share=share))
-        self._leaving[running.task] = _Leaving(running, ways)
+        self._leaving[running.task] = _Leaving(running, ways, assigned.number)
         if isinstance(running, BoltTask):
             running.until = assigned.number
             running.watch_keys(_all_of([self._own_touch(running), *(way.touch for way in ways)]))
@@ -158,12 +164,21 @@ class Departures:
 
     def abandon(self) -> None:
         """They stay."""
-        for leaving in self._leaving.values():
-            running = leaving.running
+        staying = [task for task, leaving in self._leaving.items() if not leaving.running.leaving]
+        for task in staying:
+            running = self._leaving.pop(task).running
             if isinstance(running, BoltTask):
                 running.until = math.inf
                 running.watch_keys(self._own_touch(running))
-        self._leaving.clear()
+
+    def drop(self, tasks: Iterable[int]) -> None:
+        """These come here. If one has never left, it runs elsewhere anew all the same, and is given up here."""
+        for task in tasks:
+            leaving = self._leaving.get(task)
+            if leaving is not None and leaving.rest is None:
+                del self._leaving[task]
+                self._remove(leaving.running)
+                leaving.running.close()
 
     def switch(self) -> dict[int, int | None]:
         """From now on they only work through what comes. Returns them."""
@@ -193,7 +208,7 @@ class Departures:
         running = leaving.running
         running.flush(running.clock.now_ns())
         for lane in running.outputs.lanes:
-            lane.put_marker(Marker(0, ends=False, switch=self._wiring.places.assignment))
+            lane.put_marker(Marker(0, ends=False, switch=leaving.assignment))
             lane.retire()
         try:
             checkpoint = None if self._checkpoints is None else self._checkpoints.hand_over(running.task)
@@ -203,6 +218,9 @@ class Departures:
         except USER_ERRORS as error:
             message = f"{running.component!r} (task {running.task}) could not be handed over: {reason_of(error)}"
             raise RunError(message) from error
+        self._remove(running)
+
+    def _remove(self, running: SpoutTask | BoltTask) -> None:
         self._past.left(running)
         self._roster.remove(running)
         if isinstance(running, BoltTask):
@@ -238,10 +256,14 @@ class Departures:
 
     def let_go(self) -> None:
         """What has left is not needed any more. What has not will be closed with the others."""
-        for leaving in self._leaving.values():
-            if leaving.rest is not None:
-                leaving.running.close()
+        self._forget_those_gone()
         self._leaving.clear()
+
+    def _forget_those_gone(self) -> None:
+        for task, leaving in [*self._leaving.items()]:
+            if leaving.rest is not None:
+                del self._leaving[task]
+                leaving.running.close()
 
 
 def _all_of(touches: Sequence[Callable[[Any], None] | None]) -> Callable[[Any], None] | None:

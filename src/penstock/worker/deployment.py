@@ -58,6 +58,7 @@ class Deployment:
         topology: Topology,
         assignment: Assignment,
         tasks: Iterable[Task] | None = None,
+        former: Mapping[int, int] | None = None,
         inbox: Inbox,
         ways: dict[int, FrameWay | None],
         colleagues: Iterable[Colleague],
@@ -95,6 +96,7 @@ class Deployment:
             worker=worker,
             topology=topology,
             assigned=AssignedTasks(assignment, tasks_of(shape_of(topology)) if tasks is None else tasks),
+            former=former or {},
             ways=ways,
             colleagues=colleagues,
             settings=self._settings,
@@ -194,6 +196,7 @@ class Deployment:
         assigned = AssignedTasks(assignment, tasks)
         here = {task.id for task in wiring.assigned.on(self._worker)}
         new = [task for task in assigned.on(self._worker) if task.id not in here]
+        self._moving.drop(task.id for task in new)
         arriving = self._made(new, assigned, moves=True)
         try:
             self._open(arriving, assigned, moves=True)

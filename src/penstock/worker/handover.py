@@ -96,7 +96,6 @@ class OutgoingTask:
         """The task that it is, or feeds, there."""
         self._route = route
         self._send_frame = send
-        self._share = share
         self._mover: StateMover = mover_for(running.logic, share)
         self._ahead: Iterator[bytes] | None = None
         self.is_ahead = False
@@ -136,7 +135,8 @@ class OutgoingTask:
             self.send_rest(rest)
 
     def _begin_anew(self) -> None:
-        self._mover, self._ahead, self.is_ahead = mover_for(self.running.logic, self._share), None, False
+        # By the same mover: it knows which keys were sent before, and are gone.
+        self._ahead, self.is_ahead = None, False
         while not self.is_ahead:
             self.go_ahead()
 

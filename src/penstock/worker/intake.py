@@ -103,6 +103,7 @@ class Intake:
                 bolt.accept(arrival)
             elif not self._uplinks.absorb(arrival):
                 self.misrouted += len(arrival)
+                self._processed(record.target, arrival)  # whoever sent it goes on all the same
         return taken
 
     def take_early_frames(self) -> list[EarlyFrame]:

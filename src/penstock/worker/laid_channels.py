@@ -55,9 +55,9 @@ class LaidChannels:
         self.tuples -= sum(map(len, released))
         return released
 
-    def switch_all(self, sources: Collection[int], assignment: int) -> list[Arrival]:
-        """From these sources no marker may come any more: whatever has come is welcome."""
-        channels = [channel for channel in self._laid if channel[1] in sources]
+    def switch_all(self, source: int, assignment: int) -> list[Arrival]:
+        """From this source no marker up to this assignment may come any more: whatever has come is welcome."""
+        channels = [channel for channel in self._laid if channel[1] == source]
         return [arrival for channel in channels for arrival in self.switch(channel, assignment)]
 
     def are_laid(self, assignment: int, *, ended: Collection[Channel], among: Iterable[Channel]) -> bool:

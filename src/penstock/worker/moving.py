@@ -80,6 +80,7 @@ class Moving:
         self.newest = wiring.assigned.number
         """The newest assignment that is known here, also if it does not hold yet."""
         self.taken = departures.taken
+        self.drop = departures.drop
         self.take = newcomers.take
         self.take_over = newcomers.take_over
         self.arrived_tasks = newcomers.arrived_tasks
@@ -185,11 +186,12 @@ class Moving:
 
     def lose(self, peer: int) -> None:
         """A worker is gone, and perhaps the markers that it had to send: nobody waits for them."""
-        tasks = self._wiring.places.lately_on(peer)
+        owed = self._wiring.places.owed_by(peer)
         if self._acks is not None:
             self._acks.clearance.lose(peer)
         for bolt in {*self._roster.bolts, *self._newcomers.bolts}:
-            bolt.no_switch_from(tasks, self.newest)
+            for task, assignment in owed.items():
+                bolt.no_switch_from(task, assignment)
 
     def meet(self, peer: int) -> None:
         """What was sent to a worker may be lost: what it has not taken is sent again."""

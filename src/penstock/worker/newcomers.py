@@ -148,14 +148,24 @@ class Newcomers:
             self._ticks.add([running])
         self._arrived.append(running.task)
 
-    def take_over(self, task: int, progress: SpoutProgress | None) -> bool:
-        """The old place is dead: the task begins anew here, a spout where it was last heard of. False if it runs."""
-        running = self._roster.by_task.get(task)
-        if running is None or not running.waiting:
+    def take_over(self, task: int, worker: int, progress: SpoutProgress | None) -> bool:
+        """An old place is dead, and what has not come from it does not. False if the task runs.
+
+        If nobody else has a part of it, the task begins anew here, a spout where it was last heard of.
+        """
+        newcomer = self._coming.get(task)
+        if newcomer is None or not newcomer.running.waiting:
             return False
-        if isinstance(running, SpoutTask) and progress is not None:
-            running.resume(progress)
-        self._runs(running)
+        running, parts = newcomer.running, newcomer.parts
+        for origin in parts.keys() - newcomer.rests.keys():
+            if self._wiring.places.at(origin, self._assignment - 1) == worker:
+                del parts[origin]
+        if not parts:
+            if isinstance(running, SpoutTask) and progress is not None:
+                running.resume(progress)
+            self._runs(running)
+        elif newcomer.rests.keys() == parts.keys():
+            self._go_on(newcomer)
         return True
 
     def _tell_taken(self, task: int, origin: int, assignment: int) -> None:

@@ -29,7 +29,7 @@ class StateMover(Protocol):
     """Takes a task's state apart, or puts it together again at its new place."""
 
     def ahead(self) -> Iterator[bytes]:
-        """Pieces that can be sent while the task works on. TypeError if its state cannot travel."""
+        """Pieces that can be sent while the task works on, from the first. TypeError if its state cannot travel."""
 
     def rest(self) -> Iterator[bytes]:
         """What has still to be sent, when the task works no more."""
@@ -79,6 +79,8 @@ class KeyedMover:
         self._logic = logic
         self._owns = _owner(share)
         self._touched: set[Any] = set()
+        self._listed: set[Any] = set()
+        """The keys that were there when they were sent ahead, if any of them may be gone since without a word."""
         # Between tuples a bolt may change the state of any key.
         self._ticks = type(logic).tick is not BaseBolt.tick
 
@@ -88,15 +90,18 @@ class KeyedMover:
 
     def ahead(self) -> Iterator[bytes]:
         """See StateMover. The state changes meanwhile, so its keys are listed at first."""
-        keys = iter(filter(self._owns, [*self._logic.state]))
+        owned = [*filter(self._owns, [*self._logic.state])]
+        if self._ticks:
+            self._listed.update(owned)
+        keys = iter(owned)
         while some := [*islice(keys, KEYS_AT_ONCE)]:
             yield keyed_state.delta(self._logic.state, some)
 
     def rest(self) -> Iterator[bytes]:
-        """See StateMover."""
+        """See StateMover. Only what became of single keys: others may bring the same task theirs."""
         state = self._logic.state
         if self._ticks:
-            yield keyed_state.full({key: value for key, value in state.items() if self._owns(key)})
+            yield keyed_state.delta(state, self._listed.union(filter(self._owns, state)))
         elif touched := [*filter(self._owns, self._touched)]:
             yield keyed_state.delta(state, touched)
 
@@ -141,6 +146,7 @@ class RowsMover:
 
     def ahead(self) -> Iterator[bytes]:
         """See StateMover. Rows that are not kept are fetched any moment: there is nothing to take ahead."""
+        self._sent = 0
         while self._logic.by_epochs and self._sent < len(self._logic.rows):
             yield self._piece(KEYS_AT_ONCE)
 

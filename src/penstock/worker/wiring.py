@@ -49,6 +49,7 @@ class Wiring:
         worker: its number.
         topology: what runs.
         assigned: the tasks, and where each is.
+        former: where tasks were that may still be on their way.
         ways: how to reach the other workers.
         colleagues: who they are, as far as is known.
         settings: how the workers are sized.
@@ -64,6 +65,7 @@ class Wiring:
         worker: int,
         topology: Topology,
         assigned: AssignedTasks,
+        former: Mapping[int, int],
         ways: Mapping[int, FrameWay | None],
         colleagues: Iterable[Colleague],
         settings: WorkerSettings,
@@ -76,7 +78,7 @@ class Wiring:
         self._topology = topology
         self.assigned = assigned
         """The tasks under the assignment that holds."""
-        self.places = Places(assigned.worker_of, assignment=assigned.number)
+        self.places = Places(assigned.worker_of, assignment=assigned.number, former=former)
         self._settings = settings
         self._random_number = random_number
         self.facts = EdgeFacts(topology)
@@ -121,7 +123,6 @@ class Wiring:
             carriers=self.carriers,
             opener=opener,
             window_bytes=self._settings.credit_window_bytes,
-            assignment=self.assigned.number,
         )
         return Casts(company=self.company, senders=self.take_senders(), receiver=receiver)
 

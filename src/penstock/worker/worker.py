@@ -259,9 +259,9 @@ class Worker:
         route = Route(target=peer, source=self.worker, assignment=self._places.assignment, flags=FrameKind.MET)
         self._carriers[peer].send(route, b"", 0)
 
-    def take_over(self, task: int, progress: SpoutProgress | None) -> None:
-        """A task that was to move here begins anew, because its old place is dead: who has ended tells it so again."""
-        if self.moving.take_over(task, progress):
+    def take_over(self, task: int, worker: int, progress: SpoutProgress | None) -> None:
+        """A task goes on here without what its old place had, which is dead: who has ended tells it so again."""
+        if self.moving.take_over(task, worker, progress):
             self._tell_ends({task})
             for peer in self._carriers:
                 self._ask_for_ends(peer)
