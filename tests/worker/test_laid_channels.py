@@ -48,8 +48,8 @@ def test_what_waits_for_a_marker_that_is_lost_is_let_go() -> None:
     early = arrival(2, 0)
     assert not channels.may_come(early)
     assert channels.tuples == 1
-    assert channels.switch_all({8}, 2) == []
-    assert channels.switch_all({7}, 2) == [early]
+    assert channels.switch_all(8, 2) == []
+    assert channels.switch_all(7, 2) == [early]
     assert channels.may_come(arrival(2, 1))
 
 
