@@ -126,9 +126,9 @@ class LocalCluster(GivesTurns):
 
     def begin_epoch(self) -> int:
         """Has the spouts send markers, as the controller does now and then; returns the number of the epoch."""
+        self._epoch_at_ns = self.clock.now_ns() + EPOCH_EVERY_NS
         if self._moves.under_way:
             return self._epoch
-        self._epoch_at_ns = self.clock.now_ns() + EPOCH_EVERY_NS
         if self._settings.delivery == "exactly_once":
             all_ended = self._all_live and all(worker.ended for worker in self.workers.values())
             self._epoch = self._checkpoints.begin(self.workers, all_ended=all_ended, draining=self._draining)
