@@ -6,6 +6,7 @@ from typing import Annotated, ClassVar
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from penstock.plan.assignment import Assignment
 from penstock.plan.flows import Floats, Integers
@@ -32,8 +33,9 @@ class TStormScheduler(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     - Constraint (3), taken at its word, cannot hold at gamma 1 unless the nodes divide the tasks. The mean times gamma
       is rounded down, as the paper's numbers of nodes show, and where that has no room for all, some take one more.
       Nodes that are larger than others may have more, by as much.
-    - Of several nodes that keep equally much of the traffic (at first: none), the paper does not say which is taken. It
-      is one that the topology uses already, which is what consolidates.
+    - Of several nodes that keep equally much of the traffic (at first: none), the paper does not say which is taken. Of
+      the fewest nodes that have room for all it is the emptiest: so the tasks with most traffic, which come first and
+      need not talk to each other, leave room on each node for those that they do talk to.
     - Where no node has capacity left, the paper has no answer. The task goes where the share grows least.
     - Pinned tasks stay, also where (1) or (3) would not have them; the others keep to the constraints.
     """
@@ -110,6 +112,7 @@ def _greedy(problem: Problem, tasks: list[int], fixed: dict[int, int], limit: Fl
     free: list[int] = most.tolist()
     inside = set(tasks)
     weight = {task: sum(rate for other, rate in problem.neighbours[task] if other in inside) for task in tasks}
+    fewest = _fewest_for(len(tasks), most)
     bins: dict[int, int] = {}
     for task in sorted(tasks, key=lambda task: (task not in fixed, -weight[task], task)):  # pinned ones are there first
         share = float(problem.busy[task])
@@ -122,7 +125,7 @@ def _greedy(problem: Problem, tasks: list[int], fixed: dict[int, int], limit: Fl
             fits = [bin_ for bin_ in kept if free[bin_] > 0 and share <= room[bin_] + _ROUNDING]
             best = min(fits, key=lambda bin_: (-kept[bin_], bin_), default=None)
         if best is None:
-            best = _first_with_room(share, busy, held, limit, most)
+            best = _emptiest_with_room(share, busy, held, limit, most, fewest)
         bins[task] = best
         busy[best] += share
         held[best] += 1
@@ -131,13 +134,24 @@ def _greedy(problem: Problem, tasks: list[int], fixed: dict[int, int], limit: Fl
     return bins
 
 
-def _first_with_room(share: float, busy: Floats, held: Integers, limit: Floats, most: Integers) -> int:
-    """A bin that is in use, or else the first; where none has capacity, the one whose share grows least."""
+def _fewest_for(tasks: int, most: Integers) -> npt.NDArray[np.bool_]:
+    """Which bins to use, so that they are as few as can hold all: the largest."""
+    largest = np.argsort(-most, kind="stable")
+    needed = int(np.searchsorted(np.cumsum(most[largest]), tasks)) + 1
+    fewest = np.zeros(len(most), dtype=np.bool_)
+    fewest[largest[:needed]] = True
+    return fewest
+
+
+def _emptiest_with_room(
+    share: float, busy: Floats, held: Integers, limit: Floats, most: Integers, fewest: npt.NDArray[np.bool_]
+) -> int:
+    """The emptiest of the fewest, or of those in use, or of all; where none has capacity, whose share grows least."""
     open_ = held < most
     fits = open_ & (busy + share <= limit + _ROUNDING)
-    for candidates in (fits & (held > 0), fits):
+    for candidates in (fits & fewest, fits & (held > 0), fits):
         if candidates.any():
-            return int(candidates.argmax())
+            return int(np.where(candidates, held / np.maximum(most, 1), np.inf).argmin())
     relative = np.where(open_, (busy + share) / np.maximum(limit, _ROUNDING), np.inf)
     return int(relative.argmin())
 
