@@ -56,18 +56,21 @@ ring: $(VENV)/.installed ## two processes over one ring, with live latency and t
 .PHONY: test
 test: $(VENV)/.installed $(VENV)/.java $(VENV)/.postgres ## all tests but the long ones of `make storm`, `cluster`, `box`, `chaos` and `sanitize`
 ifeq ($(strip $(ARGS)),)
-	@echo "==> those with Spark, which wait most of the time, and beside them the others"
-	@$(MAKE) --no-print-directory --jobs=2 --keep-going --output-sync=line with-spark without-spark
+	@echo "==> in three parts beside each other: those with Spark wait most of the time"
+	@$(MAKE) --no-print-directory --jobs=3 --keep-going --output-sync=line with-spark running others
 else
 	$(BIN)/python -m pytest $(ARGS)
 endif
 
-# The halves of `make test`. Nothing that one does may be seen by the other.
-.PHONY: with-spark without-spark
+# The parts of `make test`. Nothing that one does may be seen by another.
+RUNNING := tests/worker tests/control tests/flow tests/testing
+.PHONY: with-spark running others
 with-spark: $(VENV)/.installed $(VENV)/.java
 	$(BIN)/python -m pytest tests/spark
-without-spark: $(VENV)/.installed $(VENV)/.java $(VENV)/.postgres
-	$(BIN)/python -m pytest --ignore=tests/spark
+running: $(VENV)/.installed $(VENV)/.java $(VENV)/.postgres
+	$(BIN)/python -m pytest $(RUNNING)
+others: $(VENV)/.installed $(VENV)/.java
+	$(BIN)/python -m pytest --ignore=tests/spark $(RUNNING:%=--ignore=%)
 
 .PHONY: cluster
 cluster: $(VENV)/.installed $(VENV)/.java $(VENV)/.networks ## the tests that need a Spark cluster, which is one in a box, or drivers of their own
