@@ -43,4 +43,8 @@ def test_kinds_never_change_their_number() -> None:
         "GOT": 8,
         "COMBINED": 9,
         "MET": 10,
+        "HANDOVER": 11,
+        "TAKEN": 12,
+        "SWITCHED": 13,
+        "CLEARED": 14,
     }
