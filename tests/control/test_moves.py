@@ -122,7 +122,7 @@ def cannot(stage: Stage) -> list[Instruction]:
 
 
 def is_slow(stage: Stage) -> list[Instruction]:
-    return stage.passes(10.5, FIRST, SECOND)
+    return stage.passes(60.5, FIRST, SECOND)
 
 
 def is_replaced(stage: Stage) -> list[Instruction]:
@@ -142,7 +142,7 @@ def drains(stage: Stage) -> list[Instruction]:
         (leaves, "worker 1 was lost"),
         (falls_silent, r"worker 1 on host-1 \(pid 1001, generation 1\) is silent"),
         (cannot, "worker 1 on host-1 .* cannot prepare: no space left"),
-        (is_slow, "not prepared within 10 s: worker 1"),
+        (is_slow, "not prepared within 60 s: worker 1"),
         (is_replaced, "worker 1 was lost"),
         (drains, "tasks move while a run is running, and this one is draining"),
     ],

@@ -108,7 +108,8 @@ def test_whoever_dies_in_the_middle_leaves_the_run_on_one_assignment_or_the_othe
                 assert run.place("pass[1]") == new
         summary = run.summary()
     check(summary, count, exactly_once=exactly_once)
-    assert summary.status.restarts == 2
+    # Exactly once the others go on at once, and may be done before the last one is back.
+    assert summary.status.restarts in ((1, 2) if exactly_once else (2,))
 
 
 @DELIVERIES

@@ -151,7 +151,7 @@ def test_one_that_waits_is_superseded_by_the_next() -> None:
     stage.happens(msgspec.structs.replace(PROPOSED, worker_of={1: 0}, schedule=5))
     said = stage.happens(msgspec.structs.replace(PROPOSED, worker_of={2: 1}, schedule=6))
     assert outcomes(said) == [(5, "superseded", "by decision 3")]
-    assert outcomes(stage.passes(11.0, first, second))[0][:2] == (4, "refused")  # nobody prepared in time
+    assert outcomes(stage.passes(61.0, first, second))[0][:2] == (4, "refused")  # nobody prepared in time
 
 
 def test_why_a_plan_was_declined_is_shown_until_one_is_carried_out() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from penstock.connectors.collect import Collect
 from penstock.errors import RunError, TopologyError
-from penstock.testing import CapturedSink, FedSpout, LocalCluster, local_cluster, run_topology
+from penstock.testing import CapturedSink, FedSpout, LocalCluster, gives_turns, run_topology
 from penstock.topology.bolts import Bolt
 from penstock.topology.context import TaskContext
 from penstock.topology.topology import Topology
@@ -102,7 +102,7 @@ def test_a_topology_that_cannot_run_is_refused_before_the_start() -> None:
 
 
 def test_a_spout_that_always_has_more_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local_cluster, "MOST_TURNS", 100)
+    monkeypatch.setattr(gives_turns, "MOST_TURNS", 100)
 
     def endless() -> Iterator[tuple[int]]:
         while True:
