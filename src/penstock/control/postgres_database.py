@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from penstock.control.transaction import transaction
 from penstock.errors import LoadStoreError
 
 if TYPE_CHECKING:
@@ -70,13 +71,13 @@ class PostgresDatabase:
     @contextlib.contextmanager
     def reading(self) -> Iterator[None]:
         """What is read within this is of one moment."""
-        with self._transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"):
+        with transaction(self.execute, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"):
             yield
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
         """What is written within this is written whole, or not at all."""
-        with self._transaction("BEGIN"):
+        with transaction(self.execute, "BEGIN"):
             yield
 
     @contextlib.contextmanager
@@ -89,17 +90,6 @@ class PostgresDatabase:
     def close(self) -> None:
         """Closes the connection."""
         self._connection.close()
-
-    @contextlib.contextmanager
-    def _transaction(self, begin: str) -> Iterator[None]:
-        self.execute(begin)
-        try:
-            yield
-        except BaseException:
-            with contextlib.suppress(self._error):  # the connection may be what failed
-                self._connection.execute("ROLLBACK")
-            raise
-        self.execute("COMMIT")
 
     @contextlib.contextmanager
     def _told(self) -> Iterator[None]:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from penstock.control.transaction import transaction
 from penstock.errors import LoadStoreError
 
 __all__ = ["SqliteDatabase"]
@@ -52,13 +53,13 @@ class SqliteDatabase:
     @contextlib.contextmanager
     def reading(self) -> Iterator[None]:
         """What is read within this is of one moment."""
-        with self._transaction("BEGIN"):
+        with transaction(self.execute, "BEGIN"):
             yield
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
         """What is written within this is written whole, or not at all."""
-        with self._transaction("BEGIN IMMEDIATE"):  # to wait now, and not to fail after having read
+        with transaction(self.execute, "BEGIN IMMEDIATE"):  # to wait now, and not to fail after having read
             yield
 
     @contextlib.contextmanager
@@ -70,17 +71,6 @@ class SqliteDatabase:
     def close(self) -> None:
         """Closes the file."""
         self._connection.close()
-
-    @contextlib.contextmanager
-    def _transaction(self, begin: str) -> Iterator[None]:
-        self.execute(begin)
-        try:
-            yield
-        except BaseException:
-            with contextlib.suppress(sqlite3.Error):  # SQLite may have taken it back itself
-                self._connection.execute("ROLLBACK")
-            raise
-        self.execute("COMMIT")
 
     @contextlib.contextmanager
     def _told(self) -> Iterator[None]:
