@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 from penstock.errors import RunError
 from penstock.testing.turns import Turns
 from penstock.testing.virtual_clock import VirtualClock
@@ -14,7 +16,7 @@ MOST_TURNS = 200_000
 """At one instant. More than any test needs, unless one of its spouts has no end."""
 
 
-class GivesTurns:
+class GivesTurns(ABC):
     """The part of a cluster that lets its workers work, and time pass."""
 
     clock: VirtualClock
@@ -69,20 +71,23 @@ class GivesTurns:
             self.clock.advance((due_ns - self.clock.now_ns()) / 1e9)
 
     @property
+    @abstractmethod
     def ended(self) -> bool:
         """Whether every task has ended."""
-        raise NotImplementedError
 
+    @abstractmethod
     def begin_epoch(self) -> int:
         """Begins an epoch."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def _wants_epochs(self) -> bool:
-        raise NotImplementedError
+        """Whether markers are of use."""
 
+    @abstractmethod
     def _turn(self, number: int) -> bool:
-        raise NotImplementedError
+        """Gives a worker a turn; returns whether anything happened."""
 
+    @abstractmethod
     def _not_ended(self) -> str:
-        raise NotImplementedError
+        """The tasks that have not ended, for people."""

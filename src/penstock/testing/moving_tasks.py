@@ -26,11 +26,10 @@ class MovesTasks(Protocol):
 
 
 class Moved:
-    """How many moves there were, of those that were tried."""
+    """How many moves there were."""
 
     def __init__(self) -> None:
         self.count = 0
-        self.refused = 0
 
 
 @contextlib.contextmanager
@@ -40,14 +39,12 @@ def moving_tasks(run: MovesTasks, seed: int) -> Iterator[Moved]:
 
     def move() -> None:
         while not over.wait(PAUSE_S):
-            try:
+            with contextlib.suppress(RunError):  # it is pinned, or somebody is away, or the run is over
                 there = [worker for worker in run.status().workers if worker.pid is not None]
                 tasks = sorted(task for worker in there for task in worker.tasks)
                 if tasks:
                     run.move(chance.choice(tasks), chance.choice(there).worker)
                     moved.count += 1
-            except RunError:  # it is pinned, or somebody is away, or the run is over
-                moved.refused += 1
 
     thread = threading.Thread(target=move, name="penstock-moving-tasks", daemon=True)
     thread.start()
