@@ -142,19 +142,7 @@ def start(
         workers = max(min_workers, min(len(tasks), len(os.sched_getaffinity(0))))
     asked = RunSettings.of(workers=workers, min_workers=min_workers, given=settings)
     planned = scheduler_named(scheduler) if isinstance(scheduler, str) else scheduler
-    pinned = pinned_components(topology)
-    plan = RunPlan(
-        run=secrets.token_hex(4),
-        topology=topology.name,
-        tasks=tasks,
-        edges=edges_of(shape_of(topology)),
-        blob=to_bytes(topology),
-        scheduler=planned,
-        feeds=tuple(feeds_of(topology)),
-        pinned={task.id: pinned[task.component] for task in tasks if task.component in pinned},
-        unscalable=unscalable_components(topology),
-        choice=first_choice(planned, asked.scheduling),
-    )
+    plan = _plan_of(topology, planned, asked)
     queries = queries_beside(topology)
     with contextlib.ExitStack() as resources:
         session = resources.enter_context(borrowed_session(session_of_feeds(topology, spark), workers=workers))
@@ -199,3 +187,20 @@ def start(
             begun.abandon()
             raise
     return begun
+
+
+def _plan_of(topology: Topology, scheduler: Scheduler, asked: RunSettings) -> RunPlan:
+    """What is to run, as far as the topology says it."""
+    tasks, pinned = tasks_of(shape_of(topology)), pinned_components(topology)
+    return RunPlan(
+        run=secrets.token_hex(4),
+        topology=topology.name,
+        tasks=tasks,
+        edges=edges_of(shape_of(topology)),
+        blob=to_bytes(topology),
+        scheduler=scheduler,
+        feeds=tuple(feeds_of(topology)),
+        pinned={task.id: pinned[task.component] for task in tasks if task.component in pinned},
+        unscalable=unscalable_components(topology),
+        choice=first_choice(scheduler, asked.scheduling),
+    )
