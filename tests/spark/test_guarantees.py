@@ -29,34 +29,38 @@ def await_restarts(running: Run, count: int) -> None:
     wait_until(lambda: running.status().restarts >= count, "the worker has come back")
 
 
-def test_at_least_once_nothing_is_missing_when_workers_are_killed(spark: Any) -> None:
-    with start(counted.topology(30_000), workers=3, spark=spark, epoch_every_s=EPOCH_S) as running:
+def test_at_least_once_nothing_is_missing_when_workers_are_killed(spark: Any, tmp_path: Path) -> None:
+    topo = counted.topology(tmp_path / "end")
+    with start(topo, workers=3, spark=spark, epoch_every_s=EPOCH_S) as running:
         for victim in (1, 2):
             await_flow(running)
             os.kill(pids(running)[victim], signal.SIGKILL)
             await_restarts(running, victim)
+        (tmp_path / "end").write_text("50000")
         running.wait()
         summary = running.summary()
     numbers = Counter(row.n for row in summary.collected("seen"))
-    assert set(numbers) == set(range(30_000))
+    assert set(numbers) == set(range(50_000))
 
 
-def test_at_least_once_every_question_is_answered_by_all_when_a_worker_is_killed(spark: Any) -> None:
-    topo, answers = scattered(questions=counted.Numbers(10_000))
+def test_at_least_once_every_question_is_answered_by_all_when_a_worker_is_killed(spark: Any, tmp_path: Path) -> None:
+    topo, answers = scattered(questions=counted.NumbersUntilTold(tmp_path / "end"))
     topo.bolt("all", Collect(), topo.bolt("told", told, answers, tasks=2, fields=("question", "by")).shuffle())
     with start(topo, workers=3, spark=spark, epoch_every_s=EPOCH_S) as running:
         await_flow(running)
         os.kill(pids(running)[1], signal.SIGKILL)
         await_restarts(running, 1)
+        (tmp_path / "end").write_text("30000")
         running.wait()
         summary = running.summary()
-    assert {row.question for row in summary.collected("all")} == {*range(10_000)}
+    assert {row.question for row in summary.collected("all")} == {*range(30_000)}
     assert all(row.by == [0, 1, 2] for row in summary.collected("all"))
 
 
 @pytest.mark.parametrize("kills", [0, 2])
 def test_exactly_once_the_results_are_exact(spark: Any, tmp_path: Path, kills: int) -> None:
-    topo = counted.topology(30_000, files=tmp_path / "out")
+    # It goes on until it is told where to end: one that had ended would need nobody back.
+    topo = counted.topology(tmp_path / "end", files=tmp_path / "out")
     with start(
         topo, workers=3, spark=spark, checkpoint=tmp_path / "checkpoint", max_restarts=20, epoch_every_s=EPOCH_S
     ) as running:
@@ -65,10 +69,11 @@ def test_exactly_once_the_results_are_exact(spark: Any, tmp_path: Path, kills: i
             wait_until(lambda: all(worker.pid for worker in running.status().workers), "all workers are there")
             os.kill(pids(running)[victim], signal.SIGKILL)
             await_restarts(running, victim + 1)
+        (tmp_path / "end").write_text("50000")
         running.wait()
         summary = running.summary()
-    counted.assert_exact(summary, 30_000)
-    assert sorted(pq.read_table(tmp_path / "out")["n"].to_pylist()) == list(range(30_000))
+    counted.assert_exact(summary, 50_000)
+    assert sorted(pq.read_table(tmp_path / "out")["n"].to_pylist()) == list(range(50_000))
 
 
 def test_a_run_whose_driver_was_killed_goes_on_also_with_another_number_of_tasks(spark: Any, tmp_path: Path) -> None:
