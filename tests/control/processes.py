@@ -23,7 +23,7 @@ from penstock.control.server import ControlServer
 from penstock.control.settings import RunPlan
 from penstock.control.status import RunStatus
 from penstock.control.ticket import Ticket
-from penstock.plan.edges import edges_of
+from penstock.plan.edges import edges_of, help_edges_of
 from penstock.plan.schedulers.even import EvenScheduler
 from penstock.plan.shape import shape_of
 from penstock.plan.tasks import tasks_of
@@ -161,6 +161,7 @@ def processes(
         topology=topology.name,
         tasks=tasks,
         edges=edges_of(shape),
+        help_edges=help_edges_of(shape),
         blob=to_bytes(topology),
         scheduler=EvenScheduler(),
         pinned={task.id: pinned[task.component] for task in tasks if task.component in pinned},

@@ -64,7 +64,11 @@ def rows_of_a_run(
 ) -> Counter[tuple[Any, ...]]:
     """What its sink has got, with changes under way all the time, and workers killed in the middle of them."""
     chance = random.Random(seed)
-    settings = WorkerSettings(credit_window_bytes=chance.choice([2000, 1 << 20]), local_queue_tuples=64)
+    settings = WorkerSettings(
+        credit_window_bytes=chance.choice([2000, 1 << 20]),
+        local_queue_tuples=64,
+        spout_turn_tuples=chance.choice([16, 256]),
+    )
     with LocalCluster(topology, workers=WORKERS, seed=seed, delivery=delivery, settings=settings) as cluster:
         dead: int | None = None
         for turn in range(50_000):

@@ -105,7 +105,7 @@ class Aggregation:
         whole = self._end_to_end()
         return RunMetrics(
             run_s=run_s,
-            components=self._component_metrics(tasks, totals, now_s),
+            components=self._component_metrics(tasks, totals, rates, now_s),
             tasks=tasks,
             edges=self._edge_metrics(totals, rates, now_s),
             traffic=_traffic(rates, worker_of, node_of),
@@ -139,7 +139,7 @@ class Aggregation:
         )
 
     def _component_metrics(
-        self, tasks: tuple[TaskMetrics, ...], totals: Tally, now_s: float
+        self, tasks: tuple[TaskMetrics, ...], totals: Tally, rates: Tally, now_s: float
     ) -> tuple[ComponentMetrics, ...]:
         past: defaultdict[str, TaskTally] = defaultdict(TaskTally)
         for former in self._former.values():
@@ -147,17 +147,19 @@ class Aggregation:
         grouped: dict[str, list[TaskMetrics]] = {}
         for task in tasks:
             grouped.setdefault(task.component, []).append(task)
+        help_of, help_rate_of = self._help(totals), self._help(rates)
         return tuple(
             ComponentMetrics(
                 name=name,
                 kind=self._tasks[own[0].task].kind,
                 tasks=len(own),
-                processed=sum(task.processed for task in own) + int(past[name].processed),
-                emitted=sum(task.emitted for task in own) + int(past[name].emitted),
-                failed=sum(task.failed for task in own) + int(past[name].failed),
+                processed=sum(task.processed for task in own) + int(past[name].processed + help_of[name].processed),
+                helped=int(help_of[name].processed),
+                emitted=sum(task.emitted for task in own) + int(past[name].emitted + help_of[name].emitted),
+                failed=sum(task.failed for task in own) + int(past[name].failed + help_of[name].failed),
                 backlog=sum(task.backlog for task in own),
-                processed_per_s=sum(task.processed_per_s for task in own),
-                emitted_per_s=sum(task.emitted_per_s for task in own),
+                processed_per_s=sum(task.processed_per_s for task in own) + help_rate_of[name].processed,
+                emitted_per_s=sum(task.emitted_per_s for task in own) + help_rate_of[name].emitted,
                 busy_share=sum(task.busy_share for task in own) / len(own),
                 busiest_share=max(task.busy_share for task in own),
                 latency=latency_of(self._latency[name].lately(now_s)),
@@ -165,11 +167,19 @@ class Aggregation:
             for name, own in grouped.items()
         )
 
+    def _help(self, tally: Tally) -> dict[str, TaskTally]:
+        """What others did of each component's work."""
+        into: defaultdict[str, set[int]] = defaultdict(set)
+        for edge in self._edges:
+            into[edge.target].add(edge.id)
+        return {name: tally.help_on(into[name]) for name in {task.component for task in self._tasks.values()}}
+
     def _edge_metrics(self, totals: Tally, rates: Tally, now_s: float) -> tuple[EdgeMetrics, ...]:
         total_of, rate_of = totals.by_edge(), rates.by_edge()
         return tuple(
             EdgeMetrics(
                 edge=edge.id,
+                via=edge.via,
                 source=edge.source,
                 stream=edge.stream,
                 target=edge.target,

@@ -86,7 +86,7 @@ class Controller:
         self._failures = FailureLog()
         self._collection = Collection(settings)
         self._known_tasks = plan.tasks
-        self._aggregation = Aggregation(plan.tasks, plan.edges, self._failures)
+        self._aggregation = Aggregation(plan.tasks, (*plan.edges, *plan.help_edges), self._failures)
         self._membership = Membership(run=plan.run, workers=settings.workers)
         self._lifecycle = Lifecycle(plan, settings, self._membership, self._notices, self._out)
         self._recovery = Recovery(settings, self._membership, self._lifecycle, self._notices, self._out)

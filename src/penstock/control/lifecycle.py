@@ -310,7 +310,7 @@ class Lifecycle:
         deploy = Deploy(
             topology=self._plan.blob,
             tasks=self.placement.tasks,
-            edges=self._plan.edges,
+            edges=(*self._plan.edges, *self._plan.help_edges),
             assignment=assignment,
             former=self.moves.former,
             peers=tuple(other.peer for other in self._membership.members()),

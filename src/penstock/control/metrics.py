@@ -10,6 +10,7 @@ __all__ = [
     "ComponentMetrics",
     "EdgeMetrics",
     "FailureMetrics",
+    "HelpCounts",
     "Latency",
     "PairCounts",
     "RunMetrics",
@@ -30,6 +31,22 @@ class TaskCounts(msgspec.Struct, frozen=True, kw_only=True):
     busy_ns: int = 0
     backlog: int = 0
     """Tuples that wait for it now."""
+
+
+class HelpCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """What was done of a bolt's work by a task that feeds it, since its worker began."""
+
+    edge: int
+    """From the task to the bolt."""
+    task: int
+    processed: int = 0
+    emitted: int = 0
+    failed: int = 0
+    busy_ns: int = 0
+    backlog: int = 0
+    """Tuples that wait for it now."""
+    share: float = 0.0
+    """Which share of what the task emits on the edge it works on itself, now."""
 
 
 class PairCounts(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,12 +90,15 @@ class TaskMetrics(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ComponentMetrics(msgspec.Struct, frozen=True, kw_only=True):
-    """One component: the sum of its tasks."""
+    """One component: the sum of its tasks, and of those who help them."""
 
     name: str
     kind: ComponentKind
     tasks: int
     processed: int
+    """Tuples that it took in, those that failed included."""
+    helped: int
+    """How many of them others have worked on."""
     emitted: int
     failed: int
     backlog: int
@@ -96,6 +116,8 @@ class EdgeMetrics(msgspec.Struct, frozen=True, kw_only=True):
     """One edge: the sum of its pairs of tasks."""
 
     edge: int
+    via: str | None
+    """The bolt whose work the source's tasks do, if this is what they send in its stead."""
     source: str
     stream: str
     target: str

@@ -88,8 +88,11 @@ class _Snapshot(Collector):
 
     def _per_edge(self) -> Iterator[Metric]:
         # The number too: a bolt may take the same stream twice, with two groupings.
-        labels = ["edge", "source", "stream", "target"]
-        edges = [((str(edge.edge), edge.source, edge.stream, edge.target), edge) for edge in self._metrics.edges]
+        labels = ["edge", "source", "via", "stream", "target"]
+        edges = [
+            ((str(edge.edge), edge.source, edge.via or "", edge.stream, edge.target), edge)
+            for edge in self._metrics.edges
+        ]
         tuples = [(values, edge.tuples) for values, edge in edges]
         yield self._counter("penstock_edge_tuples", "Tuples sent over the edge", labels, tuples)
         sent = [(values, edge.bytes) for values, edge in edges]

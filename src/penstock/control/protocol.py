@@ -25,7 +25,7 @@ from penstock.control.asking import (
 )
 from penstock.control.feeding import BatchIn, CloseBatch, EndFeed, FeedBroken, FeedPlace
 from penstock.control.message import Message
-from penstock.control.metrics import PairCounts, TaskCounts
+from penstock.control.metrics import HelpCounts, PairCounts, TaskCounts
 from penstock.control.moving import Abandon, Moved, NotPrepared, Prepare, Prepared, Switch, TakeOver
 from penstock.control.peers import Peer, PeerChanged, PeerGone, PeerLost, PeerSilent
 from penstock.plan.assignment import Assignment
@@ -145,6 +145,7 @@ class Report(Message, frozen=True, kw_only=True):
     """The CPU time of its process, all threads together, since that began."""
     tasks: tuple[TaskCounts, ...] = ()
     pairs: tuple[PairCounts, ...] = ()
+    helps: tuple[HelpCounts, ...] = ()
     lost: int = 0
     """Tuples that could not be delivered, since the worker began."""
     latency: dict[str, bytes] = msgspec.field(default_factory=dict)

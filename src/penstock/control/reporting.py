@@ -6,8 +6,9 @@ import time
 from typing import TypeVar
 
 from penstock._native import Histogram
-from penstock.control.metrics import PairCounts, TaskCounts
+from penstock.control.metrics import HelpCounts, PairCounts, TaskCounts
 from penstock.control.protocol import Report
+from penstock.worker.helper_task import HelperTask
 from penstock.worker.worker import Worker
 
 __all__ = ["report_of"]
@@ -19,7 +20,7 @@ def report_of(worker: Worker) -> Report:
     """What the worker has counted. Histograms are handed over: they start anew."""
     latency: dict[str, Histogram] = {}
     hops: dict[int, Histogram] = {}
-    for bolt in worker.bolts:
+    for bolt in worker.roster.runnable:
         _hand_over(bolt.latency, bolt.component, latency)
         for edge, histogram in bolt.hops.items():
             _hand_over(histogram, edge, hops)
@@ -32,6 +33,7 @@ def report_of(worker: Worker) -> Report:
         cpu_ns=time.process_time_ns(),
         tasks=_task_counts(worker),
         pairs=_pair_counts(worker),
+        helps=_help_counts(worker),
         lost=worker.lost_tuples,
         spouts=tuple(spout.progress() for spout in worker.spouts if not spout.waiting),
         latency={component: histogram.to_bytes() for component, histogram in latency.items()},
@@ -60,7 +62,8 @@ def _task_counts(worker: Worker) -> tuple[TaskCounts, ...]:
                 processed=running.processed + past.processed[task],
                 emitted=running.outputs.emitted + past.emitted[task],
                 failed=running.failed + past.failed[task],
-                busy_ns=running.busy_ns + past.busy_ns[task],
+                # What a helper does takes its host's worker time: schedulers have to know.
+                busy_ns=sum(one.busy_ns for one in running.whole) + past.busy_ns[task],
                 backlog=running.queued_tuples,
             )
             for task, running in here.items()
@@ -69,9 +72,31 @@ def _task_counts(worker: Worker) -> tuple[TaskCounts, ...]:
     )
 
 
+def _help_counts(worker: Worker) -> tuple[HelpCounts, ...]:
+    helps = worker.past.helps.copy()
+    now: dict[tuple[int, int], HelperTask] = {}
+    for helper in worker.roster.helpers:
+        key = (helper.edge, helper.task)
+        now[key] = helper
+        helps[key] = helper.done(helps.get(key))
+    return tuple(
+        HelpCounts(
+            edge=edge,
+            task=task,
+            processed=done.processed,
+            emitted=done.emitted,
+            failed=done.failed,
+            busy_ns=done.busy_ns,
+            backlog=now[edge, task].queued_tuples if (edge, task) in now else 0,
+            share=now[edge, task].share if (edge, task) in now else 0.0,
+        )
+        for (edge, task), done in helps.items()
+    )
+
+
 def _pair_counts(worker: Worker) -> tuple[PairCounts, ...]:
     tuples, sizes = worker.past.tuples.copy(), worker.past.bytes.copy()
-    for running in worker.roster.all:
+    for running in worker.roster.everything:
         for lane in running.outputs.lanes:
             for target in lane.targets if lane.sent_tuples else ():
                 tuples[lane.edge, lane.source, target] += lane.sent_tuples

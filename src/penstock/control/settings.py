@@ -26,6 +26,8 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     topology: str
     tasks: tuple[Task, ...]
     edges: tuple[Edge, ...]
+    help_edges: tuple[Edge, ...] = ()
+    """Those on which helpers send what they have done for others."""
     blob: bytes
     """The topology as workers get it."""
     scheduler: Scheduler

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple, Self, TypeVar
 
 from penstock.control.protocol import Report
@@ -36,15 +36,20 @@ _Key = TypeVar("_Key")
 
 
 class Tally:
-    """Rows by task id, and by (edge id, source task id, target task id). A row that is missing is zeros. Immutable."""
+    """Rows by task id, by (edge id, source task id, target task id), and of helpers by (edge id, task id).
+
+    A row that is missing is zeros. Immutable.
+    """
 
     def __init__(
         self,
         tasks: Mapping[int, TaskTally] | None = None,
         pairs: Mapping[tuple[int, int, int], PairTally] | None = None,
         lost: float = 0,
+        helps: Mapping[tuple[int, int], TaskTally] | None = None,
     ) -> None:
         self.tasks = tasks or {}
+        self.helps = helps or {}
         self.pairs = pairs or {}
         self.lost = lost
 
@@ -61,6 +66,10 @@ class Tally:
                 for counts in report.pairs
             },
             lost=report.lost,
+            helps={
+                (counts.edge, counts.task): TaskTally(counts.processed, counts.emitted, counts.failed, counts.busy_ns)
+                for counts in report.helps
+            },
         )
 
     def plus(self, other: Tally, times: float = 1) -> Tally:
@@ -69,6 +78,7 @@ class Tally:
             tasks=_plus(self.tasks, other.tasks, times, TaskTally()),
             pairs=_plus(self.pairs, other.pairs, times, PairTally()),
             lost=self.lost + times * other.lost,
+            helps=_plus(self.helps, other.helps, times, TaskTally()),
         )
 
     def without(self, other: Tally) -> Tally:
@@ -76,6 +86,7 @@ class Tally:
         return Tally(
             tasks={key: row for key, row in self.tasks.items() if key not in other.tasks},
             pairs={key: row for key, row in self.pairs.items() if key not in other.pairs},
+            helps={key: row for key, row in self.helps.items() if key not in other.helps},
         )
 
     def task(self, task: int) -> TaskTally:
@@ -89,6 +100,14 @@ class Tally:
             known = sums[edge]
             sums[edge] = PairTally(known.tuples + row.tuples, known.bytes + row.bytes)
         return sums
+
+    def help_on(self, edges: Collection[int]) -> TaskTally:
+        """What helpers on these edges did."""
+        total = TaskTally()
+        for (edge, _), row in self.helps.items():
+            if edge in edges:
+                total = total.plus(row)
+        return total
 
     def unaccounted(self) -> int:
         """How many tuples were sent to tasks that have not processed them."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from penstock.errors import TopologyError
+from penstock.topology.helpable import can_be_helped, is_helped_on
 from penstock.topology.spec import ComponentKind
 from penstock.topology.topology import Topology
 
@@ -18,6 +19,8 @@ class InputShape(msgspec.Struct, frozen=True, kw_only=True):
     stream: str
     grouping: str
     """The name of the grouping's class, for schedulers and people. What it does is known to the topology alone."""
+    helps: bool = False
+    """Whether who gives what comes by this may do the bolt's work with it instead."""
 
 
 class ComponentShape(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,6 +60,8 @@ class TopologyShape(msgspec.Struct, frozen=True, kw_only=True):
 
 def shape_of(topology: Topology) -> TopologyShape:
     """The shape of what the user built."""
+    components = topology.components
+    helped = {name for name in components if can_be_helped(components, name)}
     return TopologyShape(
         name=topology.name,
         components=tuple(
@@ -66,10 +71,15 @@ def shape_of(topology: Topology) -> TopologyShape:
                 tasks=spec.tasks,
                 streams=tuple(spec.streams),
                 inputs=tuple(
-                    InputShape(source=taken.source, stream=taken.stream, grouping=type(taken.grouping).__name__)
+                    InputShape(
+                        source=taken.source,
+                        stream=taken.stream,
+                        grouping=type(taken.grouping).__name__,
+                        helps=spec.name in helped and is_helped_on(taken),
+                    )
                     for taken in spec.inputs
                 ),
             )
-            for spec in topology.components.values()
+            for spec in components.values()
         ),
     )

@@ -14,7 +14,7 @@ import msgspec
 from penstock.control.choosing import first_choice
 from penstock.control.settings import RunPlan
 from penstock.flow.delivery import Delivery
-from penstock.plan.edges import edges_of
+from penstock.plan.edges import edges_of, help_edges_of
 from penstock.plan.schedulers.base import Scheduler
 from penstock.plan.schedulers.registry import scheduler as scheduler_named
 from penstock.plan.shape import shape_of
@@ -191,12 +191,14 @@ def start(
 
 def _plan_of(topology: Topology, scheduler: Scheduler, asked: RunSettings) -> RunPlan:
     """What is to run, as far as the topology says it."""
-    tasks, pinned = tasks_of(shape_of(topology)), pinned_components(topology)
+    shape = shape_of(topology)
+    tasks, pinned = tasks_of(shape), pinned_components(topology)
     return RunPlan(
         run=secrets.token_hex(4),
         topology=topology.name,
         tasks=tasks,
-        edges=edges_of(shape_of(topology)),
+        edges=edges_of(shape),
+        help_edges=help_edges_of(shape),
         blob=to_bytes(topology),
         scheduler=scheduler,
         feeds=tuple(feeds_of(topology)),

@@ -21,6 +21,10 @@ class BaseBolt(Logic):
     tick_every_s: float | None = None
     """How often `tick` is called; None is never."""
 
+    side_effects: bool = False
+    """Whether `process` does something outside that should be done by its own tasks only, such as writing to a file of
+    theirs. Then nobody else does its work when it is too slow, unless the topology says ``helping=True``."""
+
     def tick(self) -> Any:
         """Called every `tick_every_s` seconds. Emits as the bolt's ``process`` does."""
 

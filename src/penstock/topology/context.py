@@ -31,6 +31,9 @@ class TaskContext(msgspec.Struct, frozen=True, kw_only=True):
     """The number of the task among all tasks of the topology."""
     worker: int = 0
     """The number of the worker that runs it."""
+    helping: bool = False
+    """Whether this is no task of the component, but does its work elsewhere, because its tasks are too slow. Then
+    ``index`` is beyond those of the tasks."""
     attempt: int = 0
     """With ``delivery="exactly_once"`` it grows each time that tasks are set back to a checkpoint, and from run to run.
     A process that was given up may be at it for a while: what has a smaller number than one's own is of the past, and

@@ -51,6 +51,7 @@ def declare_bolt(
     fields: Any,
     streams: Any,
     tick_every_s: Any,
+    helping: Any,
 ) -> Declaration:
     """A bolt from what the user passed."""
     logic = FunctionBolt(given) if callable(given) and not isinstance(given, Logic | type) else given
@@ -64,7 +65,7 @@ def declare_bolt(
         tasks=tasks,
         streams=_streams(logic, fields, streams, notes),
         inputs=inputs,
-        settings=ComponentSettings(tick_every_s=tick_every_s),
+        settings=ComponentSettings(tick_every_s=tick_every_s, helping=helping),
         declared_at=_users_line(),
     )
     return Declaration(spec, notes)

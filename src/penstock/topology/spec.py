@@ -20,6 +20,8 @@ class ComponentSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
 
     tick_every_s: float | None = None
     """How often ``tick`` is called; None is never."""
+    helping: bool | None = None
+    """Whether others may do its work when it is too slow; None is where that is safe."""
 
 
 class Subscription(msgspec.Struct, frozen=True):

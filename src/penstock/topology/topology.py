@@ -87,6 +87,7 @@ class Topology:
         fields: Sequence[str] | None = None,
         streams: Mapping[str, Sequence[str]] | None = None,
         tick_every_s: float | None = None,
+        helping: bool | None = None,
     ) -> Component:
         """Adds an operator.
 
@@ -98,10 +99,19 @@ class Topology:
             fields: the names of the values of each tuple that it emits, if its class does not tell.
             streams: the fields of further streams that it emits to, if its class does not tell.
             tick_every_s: how often its ``tick`` is called, if its class does not tell.
+            helping: whether other workers may do its work when it is too slow. By default they may where that is safe:
+                a `Bolt` or function without side effects, whose tuples come by ``shuffle()`` or ``local_or_shuffle()``.
         """
         subscriptions, strays = self._sort_out(inputs)
         declared = declare_bolt(
-            name, bolt, subscriptions, tasks=tasks, fields=fields, streams=streams, tick_every_s=tick_every_s
+            name,
+            bolt,
+            subscriptions,
+            tasks=tasks,
+            fields=fields,
+            streams=streams,
+            tick_every_s=tick_every_s,
+            helping=helping,
         )
         declared.notes.extend(strays)
         return self._add(declared)

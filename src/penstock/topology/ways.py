@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from penstock.topology.bolts import BatchBolt
 from penstock.topology.groupings import Broadcast, Gather, is_combined
 from penstock.topology.spec import ComponentSpec
-from penstock.topology.topology import Topology
 
 __all__ = ["answering", "comes_of_many", "most_after"]
 
 
-def most_after(topology: Topology, counts: Callable[[ComponentSpec], bool]) -> dict[str, int]:
+def most_after(components: Mapping[str, ComponentSpec], counts: Callable[[ComponentSpec], bool]) -> dict[str, int]:
     """For each component: how many components that count what it emits can meet at most."""
     takers: dict[str, list[str]] = defaultdict(list)
-    for name, spec in topology.components.items():
+    for name, spec in components.items():
         for taken in spec.inputs:
             takers[taken.source].append(name)
     met: dict[str, int] = {}
 
     def after(name: str) -> int:
         if name not in met:
-            components = topology.components
             met[name] = max((after(taker) + counts(components[taker]) for taker in takers[name]), default=0)
         return met[name]
 
-    return {name: after(name) for name in topology.components}
+    return {name: after(name) for name in components}
 
 
 def comes_of_many(spec: ComponentSpec) -> bool:
@@ -35,9 +33,8 @@ def comes_of_many(spec: ComponentSpec) -> bool:
     return isinstance(spec.logic, BatchBolt) or any(is_combined(taken.grouping) for taken in spec.inputs)
 
 
-def answering(topology: Topology) -> frozenset[str]:
+def answering(components: Mapping[str, ComponentSpec]) -> frozenset[str]:
     """The components on the way from a broadcast to whoever gathers what came of it."""
-    components = topology.components
     found: set[str] = set()
     to_visit = [
         taken.source for spec in components.values() for taken in spec.inputs if isinstance(taken.grouping, Gather)

@@ -95,12 +95,16 @@ def _edges(metrics: RunMetrics) -> Table:
     for heading in ("tuples/s", "bytes/s", "hop p50", "hop p99"):
         table.add_column(heading, justify="right", no_wrap=True)
     for edge in metrics.edges:
+        if edge.via is not None and not edge.tuples:  # nobody has helped there
+            continue
         table.add_row(Text(_edge_name(edge)), number(edge.tuples_per_s), number(edge.bytes_per_s), *_p50_p99(edge.hop))
     return table
 
 
 def _edge_name(edge: EdgeMetrics) -> str:
     stream = "" if edge.stream == "default" else f".{edge.stream}"
+    if edge.via is not None:
+        return f"{edge.source} for {edge.via}{stream} → {edge.target}"
     return f"{edge.source}{stream} → {edge.target}"
 
 

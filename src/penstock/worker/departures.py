@@ -194,6 +194,8 @@ class Departures:
         running = leaving.running
         if leaving.rest is not None or (isinstance(running, BoltTask) and not running.is_drained):
             return 0
+        if any(helper.has_work for helper in running.helpers):  # what it was given is emitted here
+            return 0
         now_ns = self._steady_ns()
         if leaving.unsettled is None and isinstance(running, BoltTask):
             running.commit_last()
@@ -206,10 +208,11 @@ class Departures:
 
     def _hand_over(self, leaving: _Leaving) -> None:
         running = leaving.running
-        running.flush(running.clock.now_ns())
-        for lane in running.outputs.lanes:
-            lane.put_marker(Marker(0, ends=False, switch=leaving.assignment))
-            lane.retire()
+        for one in running.whole:
+            one.flush(one.clock.now_ns())
+            for lane in one.outputs.lanes:
+                lane.put_marker(Marker(0, ends=False, switch=leaving.assignment))
+                lane.retire()
         try:
             checkpoint = None if self._checkpoints is None else self._checkpoints.hand_over(running.task)
             leaving.rest = rest_of(running, checkpoint)

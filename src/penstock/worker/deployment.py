@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import partial
 from typing import Any
 
+from msgspec.structs import replace
+
 from penstock.flow.ledger import AckBook
 from penstock.plan.assignment import Assignment
 from penstock.plan.edges import Edge
@@ -31,6 +33,8 @@ from penstock.worker.company import Colleague
 from penstock.worker.departures import Departures
 from penstock.worker.failures import Failures
 from penstock.worker.gatherer import GatherEdge
+from penstock.worker.helper_task import HelperTask
+from penstock.worker.helpers import Helpers
 from penstock.worker.moving import Moving, to_self
 from penstock.worker.newcomers import Newcomers
 from penstock.worker.past_counts import PastCounts
@@ -107,8 +111,8 @@ class Deployment:
         )
         components = shape_of(topology).in_topological_order()
         self._rank = {component.name: rank for rank, component in enumerate(components)}
-        self._keepers_after = most_after(topology, comes_of_many)
-        self._answering = answering(topology)
+        self._keepers_after = most_after(topology.components, comes_of_many)
+        self._answering = answering(topology.components)
         self._built: Worker | None = None
 
     def build(self) -> Worker:
@@ -132,7 +136,9 @@ class Deployment:
             **saved,
         )
         self._moving = Moving(casts=casts, past=past, departures=departures, newcomers=newcomers, **about)
+        helpers = Helpers(roster=roster, credit=wiring.credit, high_water_tuples=self._settings.local_queue_tuples)
         self._built = Worker(
+            helpers=helpers,
             worker=self._worker,
             roster=roster,
             ticks=ticks,
@@ -217,7 +223,11 @@ class Deployment:
         tasks = sorted(tasks, key=lambda task: (self._rank[task.component], task.id))
         # Downstream first, because a local lane needs the task that it leads to.
         bolts = [self._bolt(task, assigned, moves=moves) for task in reversed(tasks) if task.kind == "bolt"]
-        return [*reversed(bolts), *(self._spout(task, assigned) for task in tasks if task.kind == "spout")]
+        made: list[SpoutTask | BoltTask] = [*reversed(bolts)]
+        made += (self._spout(task, assigned) for task in tasks if task.kind == "spout")
+        for running in made:
+            self._give_helpers(running, assigned)
+        return made
 
     def _open(self, tasks: Sequence[SpoutTask | BoltTask], assigned: AssignedTasks, *, moves: bool) -> None:
         """Opens all of them, or none: if one fails, those before it are closed again. What moves brings its state."""
@@ -289,18 +299,46 @@ class Deployment:
         )
 
     def _common(self, task: Task, assigned: AssignedTasks) -> dict[str, Any]:
-        tracking = None if self._book is None else Tracking(self._book, marks_roots=bool(self._answering))
+        tracking = self._tracking()
+        outputs = self._wiring.outputs(task, tracking, assigned)
+        return {"task": task.id, "tracking": tracking, "outputs": outputs, **self._of_component(task.component)}
+
+    def _tracking(self) -> Tracking | None:
+        return None if self._book is None else Tracking(self._book, marks_roots=bool(self._answering))
+
+    def _of_component(self, component: str) -> dict[str, Any]:
         return {
-            "tracking": tracking,
-            "keepers_after": self._keepers_after[task.component],
-            "task": task.id,
-            "component": task.component,
+            "keepers_after": self._keepers_after[component],
+            "component": component,
             # Tasks of one worker must not share what their user's object holds.
-            "logic": copy.deepcopy(self._spec(task.component).logic),
-            "outputs": self._wiring.outputs(task, tracking, assigned),
+            "logic": copy.deepcopy(self._spec(component).logic),
             "clock": self._clock,
             "failures": self.failures,
         }
+
+    def _give_helpers(self, host: SpoutTask | BoltTask, assigned: AssignedTasks) -> None:
+        """Makes what does the work of bolts that a task feeds. It is opened when it is needed."""
+        wiring, task = self._wiring, assigned.by_id[host.task]
+        for edge in wiring.helped_from(task.component):
+            tracking = self._tracking()
+            helper = HelperTask(
+                host=host,
+                edge=edge.id,
+                context=self._helper_context(task, edge.target, assigned),
+                inputs={edge.id: wiring.facts.input(edge)},
+                assignment=assigned.number,
+                task=task.id,
+                tracking=tracking,
+                outputs=wiring.helper_outputs(edge, task, tracking, assigned),
+                **self._of_component(edge.target),
+            )
+            host.helpers.append(helper)
+            host.outputs.add_help(edge.id, wiring.help_lane(edge, helper, host.tracking, assigned))
+
+    def _helper_context(self, host: Task, component: str, assigned: AssignedTasks) -> TaskContext:
+        count = len(assigned.of[component])
+        about = self._context(host.id, assigned)
+        return replace(about, component=component, index=count + host.index, count=count, helping=True)
 
     def _spout(self, task: Task, assigned: AssignedTasks) -> SpoutTask:
         if self._book is None:

@@ -32,13 +32,13 @@ class EdgeFacts:
 
     def fields(self, edge: Edge) -> tuple[str, ...]:
         """The fields of its tuples."""
-        return self._components[edge.source].streams[edge.stream]
+        return self._components[edge.emitter].streams[edge.stream]
 
     def tuple_class(self, edge: Edge) -> type[Any]:
         """The class of its tuples."""
         fields = self.fields(edge)
         gathers = isinstance(self.grouping(edge), Gather)
-        return answer_class(fields) if gathers else tuple_class(edge.source, edge.stream, fields)
+        return answer_class(fields) if gathers else tuple_class(edge.emitter, edge.stream, fields)
 
     def input(self, edge: Edge) -> InputEdge:
         """What a task must know that it leads to."""

@@ -147,7 +147,8 @@ class Moving:
         moved = {task for task in tasks if before.worker_of.get(task) != after.worker_of.get(task)}
         for running in self._roster.all:
             if running.task not in leaving:
-                running.flush(running.clock.now_ns())
+                for one in running.whole:
+                    one.flush(one.clock.now_ns())
                 for lane in self._wiring.relay(running, moved, after):
                     self._past.relaid(lane)
         self._wiring.assigned = after

@@ -98,8 +98,9 @@ class Newcomers:
         """They are tasks of this worker from now on. Returns them."""
         for newcomer in self._coming.values():
             self._roster.add(newcomer.running)
-            for channel in newcomer.running.outputs.channels:
-                self._wiring.credit.laid(channel, self._assignment)
+            for one in newcomer.running.whole:
+                for channel in one.outputs.channels:
+                    self._wiring.credit.laid(channel, self._assignment)
         return [*self._coming]
 
     def keep_trees(self) -> None:

@@ -13,8 +13,9 @@ from penstock.topology.tuples import Tuple
 from penstock.worker.arrival import Marker
 from penstock.worker.batch_routing import split_batch
 from penstock.worker.lanes import Lane, Refusal
-from penstock.worker.routing import Values, compile_grouping, fan_out, one_by_one
+from penstock.worker.routing import Routing, Values, compile_grouping, fan_out, one_by_one
 from penstock.worker.row_choice import RowChoice
+from penstock.worker.shared_routing import ShareTaker, with_share
 
 __all__ = ["Outputs", "Subscriber"]
 
@@ -26,15 +27,42 @@ _NEVER_MANY = (str, bytes, bytearray, memoryview, dict)
 class Subscriber:
     """One edge out of a task: the grouping and the lanes to all tasks of the subscribing bolt, in order."""
 
-    def __init__(self, grouping: Grouping, lanes: Sequence[Lane], fields: Sequence[str]) -> None:
+    def __init__(
+        self, grouping: Grouping, lanes: Sequence[Lane], fields: Sequence[str], help_lane: Lane | None = None
+    ) -> None:
         self.grouping = grouping
         self.lanes = lanes
-        self.routing = compile_grouping(grouping, lanes, fields)
+        self.help_lane = help_lane
+        """To a helper in this worker, if it can have one."""
+        self._routing = compile_grouping(grouping, lanes, fields)
+        self._taker = ShareTaker(0.0)
         by_row = isinstance(grouping, PartialKey | Custom | Direct)  # which decide by row, or refuse
         self._row_choice = RowChoice(grouping, lanes, fields) if by_row else None
 
+    @property
+    def share(self) -> float:
+        """Which share of its tuples goes to the helper."""
+        return self._taker.share
+
+    @share.setter
+    def share(self, share: float) -> None:
+        if share != self._taker.share:
+            self._taker = ShareTaker(share)
+
+    @property
+    def routing(self) -> Routing:
+        """How its tuples are shared out."""
+        if self.help_lane is None or not self.share:
+            return self._routing
+        return with_share(self._routing, self.help_lane, self._taker)
+
     def put_batch(self, batch: pa.RecordBatch) -> None:
         """Puts the rows of a record batch where they belong, as record batches where that is possible."""
+        if self.help_lane is not None and self.share and (taken := self._taker.take(batch.num_rows)):
+            self.help_lane.put_batch(batch.slice(0, taken))
+            batch = batch.slice(taken)
+            if not batch.num_rows:
+                return
         if self._row_choice is not None:
             self._row_choice.put_batch(batch)
             return
@@ -62,6 +90,9 @@ class _Stream:
 
     def replace(self, old: Subscriber, new: Subscriber) -> None:
         self.subscribers[self.subscribers.index(old)] = new
+        self.take_up()
+
+    def take_up(self) -> None:
         self.routing = fan_out([subscriber.routing for subscriber in self.subscribers])
 
     def put(self, values: Values, task: int | None) -> None:
@@ -100,7 +131,11 @@ class Outputs:
         self.put, self._put_all = default.routing if default is not None else one_by_one(self._refuse_default)
         """Puts one plain tuple on the default stream; whoever calls it counts it in `emitted`."""
         self.lanes = [lane for one in self.subscribers for lane in one.lanes]
-        self.channels = frozenset((lane.source, lane.target) for lane in self.lanes)
+        """Those to other tasks."""
+        self._help_lanes = [one.help_lane for one in self.subscribers if one.help_lane is not None]
+        self.all_lanes = [*self.lanes, *self._help_lanes]
+        """Those to helpers, too, which belong to this task."""
+        self.channels = frozenset((lane.source, lane.target) for lane in self.all_lanes)
 
     @property
     def subscribers(self) -> list[Subscriber]:
@@ -111,7 +146,29 @@ class Outputs:
         """From now on an edge leads over other lanes. What was put into the old ones has been flushed."""
         for stream in self._streams.values():
             if old in stream.subscribers:
-                stream.replace(old, Subscriber(old.grouping, lanes, stream.fields))
+                new = Subscriber(old.grouping, lanes, stream.fields, old.help_lane)
+                new.share = old.share
+                stream.replace(old, new)
+        self._take_up()
+
+    def add_help(self, edge: int, lane: Lane) -> None:
+        """What is emitted on an edge may go to a helper instead."""
+        for one in self.subscribers:
+            if one.lanes[0].edge == edge:
+                one.help_lane = lane
+        self._take_up()
+
+    def share(self, edge: int) -> float:
+        """Which share of what is emitted on an edge goes to the helper."""
+        return next((one.share for one in self.subscribers if one.lanes[0].edge == edge), 0.0)
+
+    def set_share(self, edge: int, share: float) -> None:
+        """From now on, this share of what is emitted on an edge goes to the helper."""
+        for stream in self._streams.values():
+            for one in stream.subscribers:
+                if one.lanes[0].edge == edge and one.share != share:
+                    one.share = share
+                    stream.take_up()
         self._take_up()
 
     def emit(self, out: Any) -> None:
@@ -168,12 +225,12 @@ class Outputs:
     def flush(self, origin_ns: int, now_ns: int) -> list[Refusal]:
         """Passes everything on, but for what is refused."""
         refused: list[Refusal] = []
-        for lane in self.lanes:
+        for lane in self.all_lanes:
             if lane.tuples or lane.before:
                 refused += lane.flush(origin_ns, now_ns)
         return refused
 
     def put_marker(self, marker: Marker) -> None:
         """Sends a marker down every lane, behind everything that was flushed."""
-        for lane in self.lanes:
+        for lane in self.all_lanes:
             lane.put_marker(marker)

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 
 from penstock._native import Histogram
 from penstock.worker.bolt_task import BoltTask
+from penstock.worker.helper_task import HelpDone
 from penstock.worker.lanes import Lane
 from penstock.worker.tasks import RunningTask
 
@@ -28,6 +29,8 @@ class PastCounts:
         self.latency: defaultdict[str, Histogram] = defaultdict(Histogram)
         self.hops: defaultdict[int, Histogram] = defaultdict(Histogram)
         """What has not been reported yet."""
+        self.helps: dict[tuple[int, int], HelpDone] = {}
+        """What helpers did, by the edge to the bolt that they helped, and their host."""
 
     def left(self, running: RunningTask) -> None:
         """A task is gone."""
@@ -36,13 +39,17 @@ class PastCounts:
         self.processed[task] += running.processed
         self.emitted[task] += running.outputs.emitted
         self.failed[task] += running.failed
-        self.busy_ns[task] += running.busy_ns
-        for lane in running.outputs.lanes:
-            self.relaid(lane)
-        if isinstance(running, BoltTask):
-            self.latency[running.component].merge(running.latency)
-            for edge, histogram in running.hops.items():
-                self.hops[edge].merge(histogram)
+        self.busy_ns[task] += sum(one.busy_ns for one in running.whole)
+        for helper in running.helpers:
+            self.helps[helper.edge, task] = helper.done(self.helps.get((helper.edge, task)))
+        for one in running.whole:
+            for lane in one.outputs.lanes:
+                self.relaid(lane)
+        for one in running.whole:
+            if isinstance(one, BoltTask):
+                self.latency[one.component].merge(one.latency)
+                for edge, histogram in one.hops.items():
+                    self.hops[edge].merge(histogram)
 
     def relaid(self, lane: Lane) -> None:
         """A lane is gone."""

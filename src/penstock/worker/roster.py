@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from penstock.worker.bolt_task import BoltTask
+from penstock.worker.helper_task import HelperTask
 from penstock.worker.spout_task import SpoutTask
 
 __all__ = ["Roster"]
@@ -23,6 +24,12 @@ class Roster:
         self.spouts: list[SpoutTask] = []
         self.bolts: list[BoltTask] = []
         self.all: list[SpoutTask | BoltTask] = []
+        self.helpers: list[HelperTask] = []
+        """Those of all tasks."""
+        self.everything: list[SpoutTask | BoltTask] = []
+        """Tasks and helpers."""
+        self.runnable: list[BoltTask] = []
+        """Bolts and helpers, in the order in which they have their turns."""
         self.by_task: dict[int, SpoutTask | BoltTask] = {}
         self.bolt_by_task: dict[int, BoltTask] = {}
         for running in tasks:
@@ -37,7 +44,7 @@ class Roster:
         else:
             self.spouts.append(running)
         self.by_task[running.task] = running
-        self.all = [*self.spouts, *self.bolts]
+        self._list_all()
 
     def remove(self, running: SpoutTask | BoltTask) -> None:
         """A task has gone."""
@@ -47,4 +54,10 @@ class Roster:
         else:
             self.spouts.remove(running)
         del self.by_task[running.task]
+        self._list_all()
+
+    def _list_all(self) -> None:
         self.all = [*self.spouts, *self.bolts]
+        self.helpers = [helper for running in self.all for helper in running.helpers]
+        self.everything = [*self.all, *self.helpers]
+        self.runnable = sorted((*self.bolts, *self.helpers), key=lambda bolt: (self._rank[bolt.component], bolt.task))

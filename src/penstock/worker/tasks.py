@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.errors import RunError
 from penstock.flow.credit import Channel
@@ -11,6 +11,9 @@ from penstock.worker.clock import Clock
 from penstock.worker.failures import USER_ERRORS, Failures, reason_of
 from penstock.worker.outputs import Outputs
 from penstock.worker.tracking import Tracking
+
+if TYPE_CHECKING:
+    from penstock.worker.helper_task import HelperTask
 
 __all__ = ["RunningTask"]
 
@@ -50,6 +53,8 @@ class RunningTask:
         """Whether it is still to be handed over to this worker: until then it only takes in."""
         self.leaving = False
         """Whether it is about to be handed over to another worker."""
+        self.helpers: list[HelperTask] = []
+        """What does the work of bolts that it feeds, in its own worker."""
         # When the oldest tuple entered the topology that has gone into what is not flushed yet.
         self.oldest_origin_ns = 0
 
@@ -62,6 +67,11 @@ class RunningTask:
     def unsettled(self) -> int:
         """How much of what it has emitted, or was given, is still to be heard of."""
         return 0
+
+    @property
+    def whole(self) -> list[RunningTask]:
+        """It, and its helpers."""
+        return [self, *self.helpers]
 
     def blocked_by(self, exhausted: set[Channel]) -> bool:
         """Whether it could emit on a channel that has no credit left."""
@@ -97,3 +107,5 @@ class RunningTask:
     def close(self) -> None:
         """The end of the task, in good order."""
         self.guarded(self.logic.close)
+        for helper in self.helpers:
+            helper.close()

@@ -6,10 +6,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any
 
-from penstock.flow.credit import CreditTaker
+from penstock.flow.credit import CreditTaker, target_of_edge
 from penstock.flow.ledger import AckBook
 from penstock.flow.measured_costs import MeasuredCosts
-from penstock.plan.edges import Edge, edges_of
+from penstock.plan.edges import Edge, edges_of, help_edges_of
 from penstock.plan.shape import shape_of
 from penstock.plan.tasks import Task
 from penstock.topology.arrow_sink import ArrowSink
@@ -31,6 +31,7 @@ from penstock.worker.company import Colleague, Company
 from penstock.worker.edge_facts import EdgeFacts
 from penstock.worker.failures import Failures
 from penstock.worker.frame_opener import FrameOpener
+from penstock.worker.helper_task import HelperTask
 from penstock.worker.lanes import Lane, LocalLane, RemoteLane
 from penstock.worker.outputs import Outputs, Subscriber
 from penstock.worker.places import Places
@@ -82,7 +83,8 @@ class Wiring:
         self._settings = settings
         self._random_number = random_number
         self.facts = EdgeFacts(topology)
-        self.edges = edges_of(shape_of(topology))
+        shape = shape_of(topology)
+        self.edges = (*edges_of(shape), *help_edges_of(shape))
         self.credit = CreditTaker(window_bytes=settings.credit_window_bytes)
         self.carriers = {peer: Carrier(way, self.credit) for peer, way in ways.items()}
         self.bolts: dict[int, BoltTask] = {}
@@ -141,14 +143,40 @@ class Wiring:
 
     def outputs(self, task: Task, tracking: Tracking | None, assigned: AssignedTasks) -> Outputs:
         """Where what a task emits goes, under an assignment."""
-        spec = self._spec(task.component)
+        edges = [edge for edge in self.edges if edge.source == task.component and edge.via is None]
+        return self._outputs(task.component, edges, task, tracking, assigned)
+
+    def helper_outputs(self, helped: Edge, host: Task, tracking: Tracking | None, assigned: AssignedTasks) -> Outputs:
+        """Where what a helper emits goes, which does the work of the bolt at the end of an edge."""
+        edges = [edge for edge in self.edges if edge.helps == helped.id]
+        return self._outputs(helped.target, edges, host, tracking, assigned)
+
+    def _outputs(
+        self, component: str, edges: Iterable[Edge], task: Task, tracking: Tracking | None, assigned: AssignedTasks
+    ) -> Outputs:
         subscribers: dict[str, list[Subscriber]] = defaultdict(list)
-        for edge in self.edges:
-            if edge.source != task.component:
-                continue
+        for edge in edges:
             lanes = self._lanes(edge, task, tracking, assigned)
             subscribers[edge.stream].append(Subscriber(self.facts.grouping(edge), lanes, self.facts.fields(edge)))
-        return Outputs(task.component, spec.streams, dict(subscribers))
+        return Outputs(component, self._spec(component).streams, dict(subscribers))
+
+    def helped_from(self, component: str) -> list[Edge]:
+        """The edges from a component to bolts whose work its tasks may do."""
+        helped = {edge.helps for edge in self.edges}
+        return [edge for edge in self.edges if edge.source == component and edge.id in helped]
+
+    def help_lane(self, edge: Edge, helper: HelperTask, tracking: Tracking | None, assigned: AssignedTasks) -> Lane:
+        """From a helper's host to it."""
+        return LocalLane(
+            receiver=helper,
+            make=self.facts.tuple_class(edge),
+            edge=edge.id,
+            source=helper.host.task,
+            target=target_of_edge(edge.id),
+            fields=self.facts.fields(edge),
+            tracking=tracking,
+            assignment=assigned.number,
+        )
 
     def _lanes(
         self, edge: Edge, source: Task, tracking: Tracking | None, assigned: AssignedTasks, keep: Sequence[Lane] = ()
@@ -163,6 +191,9 @@ class Wiring:
 
     def relay(self, running: RunningTask, moved: Set[int], assigned: AssignedTasks) -> list[Lane]:
         """Lays the lanes of a task anew that lead to others that move. Returns the old ones, flushed and closed."""
+        return [lane for one in running.whole for lane in self._relay(one, moved, assigned)]
+
+    def _relay(self, running: RunningTask, moved: Set[int], assigned: AssignedTasks) -> list[Lane]:
         source = assigned.by_id[running.task]
         closed: list[Lane] = []
         for subscriber in running.outputs.subscribers:
@@ -182,7 +213,7 @@ class Wiring:
             running.outputs.relay(subscriber, self._lanes(edge, source, running.tracking, assigned, kept))
             closed += old
         if closed and running.tracking is not None:
-            running.tracking.lanes[:] = running.outputs.lanes
+            running.tracking.lanes[:] = running.outputs.all_lanes
         return closed
 
     def _cast_algorithm(self, edge: Edge) -> str | None:

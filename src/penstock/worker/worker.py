@@ -20,6 +20,7 @@ from penstock.worker.clock import Clock, steady_ns_of
 from penstock.worker.company import Colleague
 from penstock.worker.credit_returns import CreditReturns
 from penstock.worker.frame_opener import FrameOpener
+from penstock.worker.helpers import Helpers
 from penstock.worker.intake import Intake
 from penstock.worker.moving import Moving
 from penstock.worker.past_counts import PastCounts
@@ -54,6 +55,7 @@ class Worker:
         ticks: Ticks,
         past: PastCounts,
         moving: Moving,
+        helpers: Helpers,
         places: Places,
         inbox: Inbox,
         carriers: dict[int, Carrier],
@@ -72,6 +74,7 @@ class Worker:
         self.past = past
         """What tasks have done that are here no more."""
         self.moving = moving
+        self.helpers = helpers
         self._places = places
         self._inbox = inbox
         self._carriers = carriers
@@ -136,13 +139,13 @@ class Worker:
         if self._careful_epochs:
             self._careful_epochs -= 1
             if not self._careful_epochs:
-                for bolt in self.bolts:
+                for bolt in self.roster.runnable:
                     bolt.be_carefree()
 
     def be_careful(self, care: Care, notes: Notes) -> None:
         """A worker has died: for some epochs, it is noted which tuples are worked on."""
         self._careful_epochs = care.epochs
-        for bolt in self.bolts:
+        for bolt in self.roster.runnable:
             bolt.be_careful(care, notes)
 
     def rows_kept(self, task: int, arrivals: int) -> None:
@@ -172,7 +175,7 @@ class Worker:
             for spout in self.roster.spouts:
                 if not spout.ended:
                     work += spout.run(exhausted, settings.spout_turn_tuples)
-        for bolt in self.roster.bolts:
+        for bolt in self.roster.runnable:
             if bolt.has_work:
                 work += bolt.run(exhausted, settings.turn_tuples)
         self._note_full_queues()
@@ -186,7 +189,7 @@ class Worker:
         self._casts.tell()
         if self._acks is not None:
             self._acks.tell()
-            self._acks.note_passed(self.roster.all)
+            self._acks.note_passed(self.roster.everything)
         if self._checkpoints is not None:
             self._checkpoints.save_ended()
         return work + self.moving.work()
@@ -214,7 +217,7 @@ class Worker:
     def ended(self) -> bool:
         """Whether all tasks have ended and everything that they emitted is on its way."""
         return (
-            all(running.ended for running in self.roster.all)
+            all(running.ended for running in self.roster.everything)
             and self.moving.is_settled
             and not self.uplinks.pending
             and not any(carrier.waiting_frames for carrier in self._carriers.values())
@@ -268,7 +271,7 @@ class Worker:
 
     def _tell_ends(self, tasks: Set[int]) -> None:
         """Says again which tasks have ended, to whoever is on the way to these or runs them."""
-        for running in self.roster.all:
+        for running in self.roster.everything:
             if running.ended:
                 for lane in running.outputs.lanes:
                     if not tasks.isdisjoint(lane.targets):
@@ -311,5 +314,6 @@ class Worker:
             if bolt.queued_tuples >= limit
             for source in bolt.full_sources(bolt.sources & self.roster.by_task.keys(), limit)
         }
+        full |= {helper.channel for helper in self.roster.helpers if helper.queued_tuples >= limit}
         if full or self._full_locally:
             self._full_locally = full

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from penstock.topology.checks.emissions import emission_problems
 from penstock.topology.checks.graph import input_problems
@@ -10,6 +11,7 @@ from penstock.topology.checks.logic import is_runnable, logic_problems, setting_
 from penstock.topology.checks.names import name_problems, topology_name_problems
 from penstock.topology.declaration import Declaration
 from penstock.topology.emit import DEFAULT_STREAM
+from penstock.topology.helpable import unhelped
 from penstock.topology.spec import ComponentSpec
 from penstock.topology.unshippable import unshippable
 
@@ -43,6 +45,7 @@ def _component_problems(spec: ComponentSpec, components: dict[str, ComponentSpec
     if is_runnable(spec):
         yield from emission_problems(spec, components)
         yield from _own_problems(spec)
+        yield from _helping_problems(spec, components)
         if shipped:
             yield from unshippable(spec)
 
@@ -53,6 +56,14 @@ def _own_problems(spec: ComponentSpec) -> Iterator[str]:
         yield from spec.logic.problems(spec.tasks, spec.streams.get(DEFAULT_STREAM, ()))
     except Exception as error:
         yield f"{type(spec.logic).__name__}.problems() failed: {type(error).__name__}: {error}"
+
+
+def _helping_problems(spec: ComponentSpec, components: dict[str, ComponentSpec]) -> Iterator[str]:
+    helping: Any = spec.settings.helping
+    if helping is not None and not isinstance(helping, bool):
+        yield f"helping: wanted True, False or None, got {helping!r}"
+    elif helping and (why := unhelped(components, spec.name)) is not None:
+        yield f"helping=True: others cannot do its work: {why}"
 
 
 def report(name: str, problems: Sequence[str]) -> str:

@@ -1,0 +1,97 @@
+"""A helper: an instance of a bolt in the worker of a task that feeds it, for when the bolt's own tasks are too slow.
+
+It belongs to that task, its *host*: it is fed by it alone, lives where it lives, moves when it moves, and what it emits
+travels in the name of the host, on help edges (see penstock.plan.edges). Whatever the host emits, markers included,
+passes the helper's queue in order. So for whoever comes behind it a helper is one more channel, with all guarantees of
+channels, and nobody else has to know of it.
+
+    host ──(its share)──▶ queue ▶ helper ──▶ the bolts behind the one that is helped
+      └───(the rest)───▶ the bolt that is helped ──▶ the same
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from penstock.flow.credit import Channel, target_of_edge
+from penstock.topology.context import TaskContext
+from penstock.worker.arrival import Arrival
+from penstock.worker.bolt_task import BoltTask
+from penstock.worker.failures import USER_ERRORS
+
+if TYPE_CHECKING:
+    from penstock.worker.tasks import RunningTask
+
+__all__ = ["HelpDone", "HelperTask"]
+
+
+class HelpDone(NamedTuple):
+    """What was done of a bolt's work."""
+
+    processed: int = 0
+    emitted: int = 0
+    failed: int = 0
+    busy_ns: int = 0
+
+
+class HelperTask(BoltTask):
+    """Does a bolt's work for its host.
+
+    Args:
+        host: the task that feeds it.
+        edge: the edge from the host to the bolt.
+        context: what the bolt's logic is opened with, when there is first something to do.
+        common: as for any bolt.
+    """
+
+    def __init__(self, *, host: RunningTask, edge: int, context: TaskContext, **common: Any) -> None:
+        super().__init__(
+            channels=[(edge, host.task)],
+            since=0,
+            gathers={},
+            tree_by_tree=False,
+            processed_arrival=_needs_no_credit,
+            tick_every_s=None,
+            save=None,  # it has no state, and only one channel: nothing waits for a marker
+            **common,
+        )
+        self.edge = edge
+        self.host = host
+        self._context = context
+        self._opened = False
+        self._unfit = False
+
+    @property
+    def channel(self) -> Channel:
+        """The way from its host to it."""
+        return self.host.task, target_of_edge(self.edge)
+
+    @property
+    def share(self) -> float:
+        """Which share of what its host emits comes to it."""
+        return self.host.outputs.share(self.edge)
+
+    def done(self, before: HelpDone | None) -> HelpDone:
+        """What it has done, on top of what was done before it."""
+        done = (self.processed, self.outputs.emitted, self.failed, self.busy_ns)
+        return HelpDone(*map(sum, zip(done, before or HelpDone(), strict=True)))
+
+    def get_ready(self) -> bool:
+        """Opens the bolt's logic, unless that is done; False if it cannot be opened, which is told as a failure."""
+        if not self._opened and not self._unfit:
+            try:
+                self.logic.open(self._context)
+                self._opened = True
+            except USER_ERRORS as error:
+                self._unfit = True
+                self.fail(error, None)
+        return self._opened
+
+    def close(self) -> None:
+        """See RunningTask."""
+        if self._opened:
+            super().close()
+
+
+def _needs_no_credit(task: int, arrival: Arrival) -> None:
+    """Its host is in the same worker, and waits when its queue is full."""
