@@ -13,7 +13,13 @@ from tools import reference
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-MODULES_WITH_EXAMPLES = ["penstock.transport.broadcast", "penstock.transport.ring"]
+MODULES_WITH_EXAMPLES = [
+    "penstock.flow.balance",
+    "penstock.flow.spare_time",
+    "penstock.flow.two_choices",
+    "penstock.transport.broadcast",
+    "penstock.transport.ring",
+]
 
 PYTHON_BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 CODE_BLOCK = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)

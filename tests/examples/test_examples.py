@@ -144,6 +144,24 @@ def test_leron_chain(workers: int) -> None:
 
 
 @worker_counts
+def test_partial_counts(workers: int) -> None:
+    module = example("partial_counts")
+    result = run(module.topology(words=8000, tasks=4), workers)
+    words: Counter[str] = Counter()
+    for index in range(2):
+        spout = module.SkewedWords(words=8000, skew=1.2)
+        spout.open(penstock.TaskContext(topology="t", component="words", index=index, count=2))
+        while spout.left:
+            words.update(word for (word,) in spout.next())
+    assert Counter(dict(result.collected("totals"))) == words
+    assert words.most_common(1)[0][1] > 1400, "one word is more than half of what a task should do"
+    work = dict(result.collected("work"))
+    assert sum(work.values()) == 8000
+    assert max(work.values()) < 2100, "and yet no task does more than a quarter, or hardly"
+    assert result.counts["merge"].processed < 4000
+
+
+@worker_counts
 def test_nearest_match(workers: int) -> None:
     module = example("nearest_match")
     result = run(module.topology(points=50, questions=20, shards=3), workers)
@@ -163,6 +181,7 @@ SMALL: dict[str, list[str]] = {
     "sol": ["--seconds", "0.1"],
     "leron_chain": ["--words", "20"],
     "nearest_match": ["--points", "20", "--questions", "5"],
+    "partial_counts": ["--words", "800"],
 }
 SAID = {
     "wordcount": "words in all",
@@ -170,6 +189,7 @@ SAID = {
     "throughput_test": "20 strings of 10 bytes",
     "log_stream": "2  broken lines",
     "sol": "500 tuples through 5 bolts",
+    "partial_counts": "task 3 counted",
     "nearest_match": "5 questions, each answered by 4 shards",
     "leron_chain": "20  words at the end, 0 of them wrong",
 }

@@ -80,6 +80,10 @@ class CreditTaker:
         self.exhausted.difference_update(lost)
         return sum(self._under_way.pop(channel) for channel in lost)
 
+    def share_under_way(self, channel: Channel) -> float:
+        """How much is under way, of what may be."""
+        return self._under_way.get(channel, 0) / self._window_bytes
+
     def under_way_bytes(self, channel: Channel) -> int:
         """How much is under way."""
         return self._under_way.get(channel, 0)

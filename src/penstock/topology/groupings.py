@@ -63,7 +63,7 @@ class Grouping(msgspec.Struct, frozen=True):
 
 
 class Shuffle(Grouping, frozen=True):
-    """To any task, evenly."""
+    """To any task: evenly as long as all keep up."""
 
 
 class LocalOrShuffle(Grouping, frozen=True):

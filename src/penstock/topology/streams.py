@@ -49,7 +49,7 @@ class Stream:
         self._stream = name
 
     def shuffle(self) -> Input:
-        """To any task, evenly."""
+        """To any task: evenly as long as all keep up, less to who has less room, and nothing to who is full."""
         return self._input(Shuffle())
 
     def local_or_shuffle(self) -> Input:
@@ -64,7 +64,7 @@ class Stream:
         """Equal values of these fields to one of the same two tasks, whichever was sent less.
 
         Evens out keys that are much more frequent than others. The bolt sees each key in up to two tasks, so what it
-        computes has to be put together by another bolt.
+        computes has to be put together by another bolt: see docs/flow-balance.md.
         """
         return self._input(PartialKey(fields))
 

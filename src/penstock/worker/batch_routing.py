@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.topology.groupings import Broadcast, By, Gather, Grouping, LocalOrShuffle, Shuffle, ToOne
+from penstock.topology.groupings import Broadcast, By, Gather, Grouping, ToOne
 from penstock.transport.stable_hash import stable_hash
-from penstock.worker.lanes import Lane, LocalLane
+from penstock.worker.lanes import Lane
 
 __all__ = ["split_batch"]
 
@@ -17,7 +17,7 @@ __all__ = ["split_batch"]
 def split_batch(
     grouping: Grouping, lanes: Sequence[Lane], batch: pa.RecordBatch
 ) -> Iterator[tuple[Lane, pa.RecordBatch]]:
-    """The parts of a batch and the lanes that they belong to. A shuffle gives it whole to who was given least."""
+    """The parts of a batch and the lanes that they belong to."""
     match grouping:
         case Broadcast():
             yield from ((lane, batch) for lane in lanes)
@@ -27,10 +27,6 @@ def split_batch(
             yield from _by_key(lanes, batch, fields)
         case By() | Gather():
             yield lanes[0], batch
-        case Shuffle() | LocalOrShuffle():
-            local = [lane for lane in lanes if isinstance(lane, LocalLane)]
-            near = isinstance(grouping, LocalOrShuffle) and local
-            yield min(local if near else lanes, key=lambda lane: lane.put_tuples), batch
         case _:
             message = f"a record batch cannot be split by {grouping!r}"
             raise ValueError(message)

@@ -153,6 +153,7 @@ class Deployment:
             settings=self._settings,
             clock=self._clock,
             casts=casts,
+            spare_time=wiring.spare_time,
             acks=acks,
             checkpoints=self._checkpoints,
         )

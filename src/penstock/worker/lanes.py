@@ -129,14 +129,6 @@ class Lane:
             self.tuples.clear()
         self.before.append(_RootedBatch(batch, UNTRACKED if self.tracking is None else self.tracking.root))
 
-    @property
-    def put_tuples(self) -> int:
-        """How many tuples were put here, ever."""
-        before = sum(
-            len(part.tuples) if isinstance(part, RootedTuples) else part.batch.num_rows for part in self.before
-        )
-        return self.sent_tuples + len(self.tuples) + before
-
     def flush(self, origin_ns: int, now_ns: int) -> list[Refusal]:
         """Passes everything on, but for what is refused. `origin_ns` is when the oldest of it entered the topology."""
         refused: list[Refusal] = []

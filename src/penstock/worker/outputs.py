@@ -7,11 +7,14 @@ from typing import Any
 
 import pyarrow as pa
 
+from penstock.flow.credit import Channel
+from penstock.flow.two_choices import TwoChoices
 from penstock.topology.emit import DEFAULT_STREAM, Emit, not_an_output
-from penstock.topology.groupings import Custom, Direct, Grouping, PartialKey
+from penstock.topology.groupings import Custom, Direct, Grouping, LocalOrShuffle, PartialKey, Shuffle
 from penstock.topology.tuples import Tuple
 from penstock.worker.arrival import Marker
 from penstock.worker.batch_routing import split_batch
+from penstock.worker.in_turn import InTurn, Watch
 from penstock.worker.lanes import Lane, Refusal
 from penstock.worker.routing import Routing, Values, compile_grouping, fan_out, one_by_one
 from penstock.worker.row_choice import RowChoice
@@ -25,19 +28,32 @@ _NEVER_MANY = (str, bytes, bytearray, memoryview, dict)
 
 
 class Subscriber:
-    """One edge out of a task: the grouping and the lanes to all tasks of the subscribing bolt, in order."""
+    """One edge out of a task: the grouping and the lanes to all tasks of the subscribing bolt, in order.
+
+    `watch` is what is known of those tasks; None: nothing.
+    """
 
     def __init__(
-        self, grouping: Grouping, lanes: Sequence[Lane], fields: Sequence[str], help_lane: Lane | None = None
+        self,
+        grouping: Grouping,
+        lanes: Sequence[Lane],
+        fields: Sequence[str],
+        *,
+        watch: Watch | None = None,
+        help_lane: Lane | None = None,
     ) -> None:
         self.grouping = grouping
         self.lanes = lanes
+        self.watch = watch
         self.help_lane = help_lane
         """To a helper in this worker, if it can have one."""
-        self._routing = compile_grouping(grouping, lanes, fields)
+        self.turns = InTurn(grouping, lanes, watch) if isinstance(grouping, Shuffle | LocalOrShuffle) else None
+        """Whose turn it is, if it is a shuffle."""
+        choices = TwoChoices(len(lanes))  # the same for tuples and for rows of record batches
+        self._routing = compile_grouping(grouping, lanes, fields, choices) if self.turns is None else self.turns.routing
         self._taker = ShareTaker(0.0)
         by_row = isinstance(grouping, PartialKey | Custom | Direct)  # which decide by row, or refuse
-        self._row_choice = RowChoice(grouping, lanes, fields) if by_row else None
+        self._row_choice = RowChoice(grouping, lanes, fields, choices) if by_row else None
 
     @property
     def share(self) -> float:
@@ -56,6 +72,19 @@ class Subscriber:
             return self._routing
         return with_share(self._routing, self.help_lane, self._taker)
 
+    def has_room(self, exhausted: set[Channel]) -> bool:
+        """Of a shuffle: whether there is anywhere to go for the next tuples."""
+        assert self.turns is not None
+        share = self.share
+        if share and self.help_lane is not None and (self.help_lane.source, self.help_lane.target) in exhausted:
+            return False
+        return share == 1 or self.turns.has_room(exhausted)
+
+    def look(self, now_ns: int) -> None:
+        """Of a shuffle: takes a look at the targets now and then."""
+        assert self.turns is not None
+        self.turns.look(now_ns)
+
     def put_batch(self, batch: pa.RecordBatch) -> None:
         """Puts the rows of a record batch where they belong, as record batches where that is possible."""
         if self.help_lane is not None and self.share and (taken := self._taker.take(batch.num_rows)):
@@ -63,8 +92,9 @@ class Subscriber:
             batch = batch.slice(taken)
             if not batch.num_rows:
                 return
-        if self._row_choice is not None:
-            self._row_choice.put_batch(batch)
+        by_itself = self.turns or self._row_choice
+        if by_itself is not None:
+            by_itself.put_batch(batch)
             return
         for lane, part in split_batch(self.grouping, self.lanes, batch):
             lane.put_batch(part)
@@ -135,7 +165,10 @@ class Outputs:
         self._help_lanes = [one.help_lane for one in self.subscribers if one.help_lane is not None]
         self.all_lanes = [*self.lanes, *self._help_lanes]
         """Those to helpers, too, which belong to this task."""
-        self.channels = frozenset((lane.source, lane.target) for lane in self.all_lanes)
+        self.channels = _channels_of(self.lanes)
+        self._shuffles = [one for one in self.subscribers if one.turns is not None]
+        self._needed = _channels_of(lane for one in self.subscribers if one.turns is None for lane in one.lanes)
+        """The channels that it cannot do without: each of them may be where the next tuple has to go."""
 
     @property
     def subscribers(self) -> list[Subscriber]:
@@ -146,7 +179,7 @@ class Outputs:
         """From now on an edge leads over other lanes. What was put into the old ones has been flushed."""
         for stream in self._streams.values():
             if old in stream.subscribers:
-                new = Subscriber(old.grouping, lanes, stream.fields, old.help_lane)
+                new = Subscriber(old.grouping, lanes, stream.fields, watch=old.watch, help_lane=old.help_lane)
                 new.share = old.share
                 stream.replace(old, new)
         self._take_up()
@@ -222,15 +255,27 @@ class Outputs:
         """Whether anybody takes the stream of this name."""
         return name in self._streams and bool(self._streams[name].subscribers)
 
+    def blocked_by(self, exhausted: set[Channel]) -> bool:
+        """Whether what is emitted may have to go where there is no room. A shuffle does with any of its targets."""
+        if exhausted and not exhausted.isdisjoint(self._needed):
+            return True
+        return not all(one.has_room(exhausted) for one in self._shuffles)
+
     def flush(self, origin_ns: int, now_ns: int) -> list[Refusal]:
         """Passes everything on, but for what is refused."""
         refused: list[Refusal] = []
         for lane in self.all_lanes:
             if lane.tuples or lane.before:
                 refused += lane.flush(origin_ns, now_ns)
+        for one in self._shuffles:
+            one.look(now_ns)
         return refused
 
     def put_marker(self, marker: Marker) -> None:
         """Sends a marker down every lane, behind everything that was flushed."""
         for lane in self.all_lanes:
             lane.put_marker(marker)
+
+
+def _channels_of(lanes: Iterable[Lane]) -> frozenset[Channel]:
+    return frozenset((lane.source, lane.target) for lane in lanes)

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from itertools import cycle
 from operator import itemgetter
 from typing import Any, NamedTuple, Protocol
 
 from penstock._native import all_tuples
+from penstock.flow.two_choices import TwoChoices
 from penstock.topology.function_name import name_of
 from penstock.topology.groupings import (
     Broadcast,
@@ -23,15 +23,13 @@ from penstock.topology.groupings import (
     Direct,
     Gather,
     Grouping,
-    LocalOrShuffle,
     PartialKey,
-    Shuffle,
     ToOne,
 )
 from penstock.transport.stable_hash import stable_hash
-from penstock.worker.lanes import Lane, LocalLane
+from penstock.worker.lanes import Lane
 
-__all__ = ["Outlet", "Routing", "Values", "choose", "compile_grouping", "fan_out", "one_by_one"]
+__all__ = ["Outlet", "Routing", "Values", "choose", "compile_grouping", "fan_out", "one_by_one", "straight"]
 
 Values = tuple[Any, ...]
 Put = Callable[[Values], object]
@@ -59,26 +57,23 @@ MOST_CACHED_KEYS = 1 << 16
 """Keys whose lane is remembered; beyond that the memory starts anew, so that endless keys do not fill it."""
 
 
-def compile_grouping(grouping: Grouping, lanes: Sequence[Lane], fields: Sequence[str]) -> Routing:
+def compile_grouping(grouping: Grouping, lanes: Sequence[Lane], fields: Sequence[str], choices: TwoChoices) -> Routing:
     """Routes tuples with these fields over `lanes`, which are in the order of the target tasks.
 
-    But for a broadcast's, of which one may lead to several tasks.
+    But for a broadcast's, of which one may lead to several tasks. `choices` are for partial keys. What is shuffled has
+    an order of its own: see worker/in_turn.
     """
     match grouping:
-        case Shuffle():
-            return _in_turn(lanes)
-        case LocalOrShuffle():
-            return _in_turn([lane for lane in lanes if isinstance(lane, LocalLane)] or lanes)
         case By(fields=key_fields):
             return _by_key(lanes, [list(fields).index(field) for field in key_fields])
         case Gather(fields=key_fields):
             return _by_hashable_key(lanes, [list(fields).index(field) for field in key_fields])
         case PartialKey(fields=key_fields):
-            return _by_two_choices(lanes, [list(fields).index(field) for field in key_fields])
+            return _by_two_choices(lanes, [list(fields).index(field) for field in key_fields], choices)
         case Broadcast():
             return _to_all(lanes)
         case ToOne():
-            return _straight(lanes[0])
+            return straight(lanes[0])
         case Custom(route=route):
             return _by_function(lanes, route)
         case Direct():
@@ -125,7 +120,8 @@ def one_by_one(put: Put) -> Routing:
     return Routing(put, put_all)
 
 
-def _straight(lane: Lane) -> Routing:
+def straight(lane: Lane) -> Routing:
+    """A routing that has one way only."""
     put, put_each = one_by_one(lane.append)
 
     def put_all(outputs: Iterable[Any], outlet: Outlet) -> None:
@@ -140,8 +136,8 @@ def _straight(lane: Lane) -> Routing:
 
 def _to_all(lanes: Sequence[Lane]) -> Routing:
     if len(lanes) == 1:
-        return _straight(lanes[0])
-    put, put_each = fan_out([_straight(lane) for lane in lanes])
+        return straight(lanes[0])
+    put, put_each = fan_out([straight(lane) for lane in lanes])
 
     def put_all(outputs: Iterable[Any], outlet: Outlet) -> None:
         if outputs.__class__ is list and all_tuples(outputs):
@@ -152,17 +148,6 @@ def _to_all(lanes: Sequence[Lane]) -> Routing:
             put_each(outputs, outlet)
 
     return Routing(put, put_all)
-
-
-def _in_turn(lanes: Sequence[Lane]) -> Routing:
-    if len(lanes) == 1:
-        return _straight(lanes[0])
-    appends = cycle([lane.append for lane in lanes])
-
-    def put(values: Values) -> None:
-        next(appends)(values)
-
-    return one_by_one(put)
 
 
 class _RememberedKeys(dict[Any, Callable[[Any], None]]):
@@ -181,7 +166,7 @@ class _RememberedKeys(dict[Any, Callable[[Any], None]]):
 
 def _by_key(lanes: Sequence[Lane], positions: Sequence[int]) -> Routing:
     if len(lanes) == 1:
-        return _straight(lanes[0])
+        return straight(lanes[0])
     append_for = _RememberedKeys([lane.append for lane in lanes])
     if len(positions) > 1:
         key_of = itemgetter(*positions)
@@ -224,26 +209,28 @@ def _by_hashable_key(lanes: Sequence[Lane], positions: Sequence[int]) -> Routing
     return one_by_one(put)
 
 
-def _by_two_choices(lanes: Sequence[Lane], positions: Sequence[int]) -> Routing:
+def _by_two_choices(lanes: Sequence[Lane], positions: Sequence[int], choices: TwoChoices) -> Routing:
     """Each key has two tasks; a tuple goes to the one that we have sent less to."""
-    count = len(lanes)
-    key_of = itemgetter(*positions)
-    pairs: dict[Any, tuple[int, int]] = {}
-    sent = [0] * count
+    appends = [lane.append for lane in lanes]
+    key_of, choose_one = itemgetter(*positions), choices.choose
 
     def put(values: Values) -> None:
-        key = key_of(values)
-        pair = pairs.get(key)
-        if pair is None:
-            if len(pairs) >= MOST_CACHED_KEYS:
-                pairs.clear()
-            pair = pairs[key] = (choose(key, count), stable_hash(("second choice", key)) % count)
-        first, second = pair
-        index = first if sent[first] <= sent[second] else second
-        sent[index] += 1
-        lanes[index].append(values)
+        appends[choose_one(key_of(values))](values)
 
-    return one_by_one(put)
+    # As in _by_key: one call less per tuple.
+    def put_all(outputs: Iterable[Any], outlet: Outlet) -> None:
+        count = 0
+        try:
+            for values in outputs:
+                if values.__class__ is tuple:
+                    appends[choose_one(key_of(values))](values)
+                    count += 1
+                else:
+                    outlet.emit_other(values)
+        finally:
+            outlet.emitted += count
+
+    return Routing(put, put_all)
 
 
 def _by_function(lanes: Sequence[Lane], route: CustomRoute) -> Routing:

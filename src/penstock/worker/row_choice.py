@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import pyarrow as pa
 
+from penstock.flow.two_choices import TwoChoices
 from penstock.topology.groupings import Grouping
 from penstock.worker.batches import rows_of
 from penstock.worker.lanes import Lane
@@ -33,10 +34,10 @@ class _Board:
 class RowChoice:
     """Has a grouping choose the lanes of each row, and puts the rows of each lane there together."""
 
-    def __init__(self, grouping: Grouping, lanes: Sequence[Lane], fields: Sequence[str]) -> None:
+    def __init__(self, grouping: Grouping, lanes: Sequence[Lane], fields: Sequence[str], choices: TwoChoices) -> None:
         self._lanes = lanes
         self._boards = [_Board() for _ in lanes]
-        self._routing = compile_grouping(grouping, cast("Sequence[Lane]", self._boards), fields)
+        self._routing = compile_grouping(grouping, cast("Sequence[Lane]", self._boards), fields, choices)
 
     def put_batch(self, batch: pa.RecordBatch) -> None:
         """Puts a record batch. If a row has no place, those before it have theirs."""

@@ -74,8 +74,8 @@ class RunningTask:
         return [self, *self.helpers]
 
     def blocked_by(self, exhausted: set[Channel]) -> bool:
-        """Whether it could emit on a channel that has no credit left."""
-        return bool(exhausted) and not exhausted.isdisjoint(self.outputs.channels)
+        """Whether what it emits may have to go on a channel that has no credit left."""
+        return self.outputs.blocked_by(exhausted)
 
     def flush(self, now_ns: int) -> None:
         """Passes on what was emitted."""

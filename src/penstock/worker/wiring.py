@@ -9,6 +9,7 @@ from typing import Any
 from penstock.flow.credit import CreditTaker, target_of_edge
 from penstock.flow.ledger import AckBook
 from penstock.flow.measured_costs import MeasuredCosts
+from penstock.flow.spare_time import SpareTime
 from penstock.plan.edges import Edge, edges_of, help_edges_of
 from penstock.plan.shape import shape_of
 from penstock.plan.tasks import Task
@@ -36,6 +37,7 @@ from penstock.worker.lanes import Lane, LocalLane, RemoteLane
 from penstock.worker.outputs import Outputs, Subscriber
 from penstock.worker.places import Places
 from penstock.worker.settings import WorkerSettings
+from penstock.worker.target_watch import TargetWatch
 from penstock.worker.tasks import RunningTask
 from penstock.worker.tracking import Tracking
 from penstock.worker.uplinks import EdgeToOne, Uplink, Uplinks
@@ -92,6 +94,16 @@ class Wiring:
         self.company = Company(worker, colleagues)
         self._costs = MeasuredCosts()
         self._steady_ns = steady_ns_of(clock)
+        self.spare_time = SpareTime()
+        self._watch = TargetWatch(
+            company=self.company,
+            worker_of=self.places.now,
+            bolts=self.bolts,
+            most_queued_tuples=settings.local_queue_tuples,
+            credit=self.credit,
+            spare_time=self.spare_time,
+            steady_ns=self._steady_ns,
+        )
         self.senders: list[CastSender] = []
         """Those that were made since they were last taken."""
         self.uplinks = Uplinks(
@@ -157,7 +169,8 @@ class Wiring:
         subscribers: dict[str, list[Subscriber]] = defaultdict(list)
         for edge in edges:
             lanes = self._lanes(edge, task, tracking, assigned)
-            subscribers[edge.stream].append(Subscriber(self.facts.grouping(edge), lanes, self.facts.fields(edge)))
+            subscriber = Subscriber(self.facts.grouping(edge), lanes, self.facts.fields(edge), watch=self._watch)
+            subscribers[edge.stream].append(subscriber)
         return Outputs(component, self._spec(component).streams, dict(subscribers))
 
     def helped_from(self, component: str) -> list[Edge]:

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from penstock._native import Record
 from penstock.flow.credit import Channel, CreditTaker, target_of_edge
+from penstock.flow.spare_time import SpareTime
 from penstock.transport.frames import FrameKind
 from penstock.transport.ring import Route
 from penstock.worker.acks import Acks
@@ -65,6 +66,7 @@ class Worker:
         settings: WorkerSettings,
         clock: Clock,
         casts: Casts,
+        spare_time: SpareTime,
         acks: Acks | None = None,
         checkpoints: Checkpoints | None = None,
     ) -> None:
@@ -84,6 +86,7 @@ class Worker:
         self._settings = settings
         self._steady_ns = steady_ns_of(clock)
         self._casts = casts
+        self._spare_time = spare_time
         self._acks = acks  # None where trees are not tracked
         self._checkpoints = checkpoints  # None where nothing is saved
         self._full_locally: set[Channel] = set()
@@ -206,7 +209,10 @@ class Worker:
             most_s = min(most_s, 0.0005)
         if (next_ns := self._ticks.next_ns) is not None:
             most_s = max(0.0, min(most_s, (next_ns - self._steady_ns()) / 1e9))
-        self.intake.take(self._inbox.read_many(READ_AT_MOST, most_s))
+        began_ns = self._steady_ns()
+        records = self._inbox.read_many(READ_AT_MOST, most_s)
+        self._spare_time.idled(began_ns, self._steady_ns())
+        self.intake.take(records)
 
     @property
     def next_tick_ns(self) -> int | None:
