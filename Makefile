@@ -54,7 +54,7 @@ ring: $(VENV)/.installed ## two processes over one ring, with live latency and t
 	$(BIN)/python examples/ring_demo.py $(ARGS)
 
 .PHONY: test
-test: $(VENV)/.installed $(VENV)/.java $(VENV)/.postgres ## all tests but the long ones of `make storm`, `cluster`, `box`, `chaos` and `sanitize`
+test: $(VENV)/.installed $(VENV)/.java $(VENV)/.postgres ## all tests but the long ones of `make storm`, `flood`, `cluster`, `box`, `chaos` and `sanitize`
 ifeq ($(strip $(ARGS)),)
 	@echo "==> in three parts beside each other: those with Spark wait most of the time"
 	@$(MAKE) --no-print-directory --jobs=3 --keep-going --output-sync=line with-spark running others
@@ -92,6 +92,10 @@ chaos: $(VENV)/.installed $(VENV)/.java $(VENV)/.networks ## random faults on vi
 .PHONY: storm
 storm: $(VENV)/.installed ## kill and stop processes at random instants, thousands of times, and check every record
 	$(BIN)/python -m pytest -m storm -s $(ARGS)
+
+.PHONY: flood
+flood: $(VENV)/.installed $(VENV)/.java ## more input than can be taken, slow and stopped consumers, two minutes each: PENSTOCK_FLOOD_S=120
+	$(BIN)/python -m pytest -m flood -v $(ARGS)
 
 .PHONY: fuzz
 fuzz: $(VENV)/.fuzzed ## fuzz all decoders of what comes from outside: make fuzz ARGS="--seconds 600 [--atheris] [target ...]"

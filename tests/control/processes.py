@@ -19,11 +19,13 @@ from penstock.control.checkpoint_keeper import CheckpointKeeper
 from penstock.control.controller import Controller
 from penstock.control.events import HostEnded
 from penstock.control.keys import RunKeys
+from penstock.control.metrics import RunMetrics
 from penstock.control.server import ControlServer
 from penstock.control.settings import RunPlan
 from penstock.control.status import RunStatus
 from penstock.control.ticket import Ticket
 from penstock.plan.edges import edges_of, help_edges_of
+from penstock.plan.schedulers.base import Scheduler
 from penstock.plan.schedulers.even import EvenScheduler
 from penstock.plan.shape import shape_of
 from penstock.plan.tasks import tasks_of
@@ -34,7 +36,7 @@ from penstock.topology.pinned import pinned_components
 from penstock.topology.scaling import unscalable_components
 from penstock.topology.shipping import to_bytes
 from penstock.topology.topology import Topology
-from tests.ring.patience import wait_until
+from tests.ring.patience import PATIENCE_S, wait_until
 
 
 class ProcessHost:
@@ -105,6 +107,9 @@ class ProcessRun:
     def status(self) -> RunStatus:
         return self.server.status()
 
+    def metrics(self) -> RunMetrics:
+        return self.server.metrics()
+
     def pid(self, worker: int) -> int:
         pid = self.status().workers[worker].pid
         assert pid is not None
@@ -129,10 +134,11 @@ class ProcessRun:
         wait_until(found, f"a notice with {texts}")
         return found()[0]
 
-    def await_tuples(self, component: str, count: int = 1) -> None:
+    def await_tuples(self, component: str, count: int = 1, *, patience_s: float = PATIENCE_S) -> None:
         """Waits until a component has processed so many more tuples."""
-        before = self._processed(component)
-        wait_until(lambda: self._processed(component) >= before + count, f"{component} processes {count} more tuples")
+        wanted = self._processed(component) + count
+        what = f"{component} processes {count} more tuples"
+        wait_until(lambda: self._processed(component) >= wanted, what, patience_s=patience_s)
 
     def _processed(self, component: str) -> int:
         return sum(one.processed for one in self.server.metrics().components if one.name == component)
@@ -148,10 +154,15 @@ class ProcessRun:
 
 @contextmanager
 def processes(
-    topology: Topology, *, workers: int, checkpoint: Path | None = None, **given: Any
+    topology: Topology,
+    *,
+    workers: int,
+    checkpoint: Path | None = None,
+    scheduler: Scheduler = EvenScheduler(),  # noqa: B008 # frozen
+    **given: Any,
 ) -> Iterator[ProcessRun]:
-    """Runs a topology, exactly once if there is a checkpoint, and at least once if not."""
-    given["delivery"] = "at_least_once" if checkpoint is None else "exactly_once"
+    """Runs a topology, exactly once if there is a checkpoint, and at least once if not and nothing else is said."""
+    given.setdefault("delivery", "at_least_once" if checkpoint is None else "exactly_once")
     settings = RunSettings.of(workers=workers, min_workers=None, given=given)
     shape = shape_of(topology)
     tasks = tasks_of(shape)
@@ -163,7 +174,7 @@ def processes(
         edges=edges_of(shape),
         help_edges=help_edges_of(shape),
         blob=to_bytes(topology),
-        scheduler=EvenScheduler(),
+        scheduler=scheduler,
         pinned={task.id: pinned[task.component] for task in tasks if task.component in pinned},
         unscalable=unscalable_components(topology),
     )

@@ -1,0 +1,160 @@
+"""More input than can be taken, and a consumer that is slow, or stopped: memory stays bounded, and the counts exact.
+
+Each of these for seconds here; the same for minutes are run by `make flood`.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from penstock.flow.delivery import Delivery
+from tests.control.flood import BEATS_PER_S, SLOW_WORKER, WORKERS, SlowApart, Tap, flooded
+from tests.control.processes import ProcessRun, processes
+from tests.control.watch import Watch
+from tests.ring.patience import wait_until
+
+LONG_S = float(os.environ.get("PENSTOCK_FLOOD_S", "120"))
+DELIVERIES: tuple[Delivery, ...] = ("at_most_once", "at_least_once", "exactly_once")
+SERVICE_S = 0.001
+LOAD_BYTES = 32 << 10
+
+# A window of 1 MiB and what one turn adds to it, for each of the channels between the workers, and the same decoded; a
+# ring of 8 MiB. What is offered while a test lasts is a multiple: a worker that took it all would be a gigabyte larger
+# after some seconds.
+MOST_GROWTH_BYTES = 96 << 20
+# Of each of the two tasks of `pass`: a window, and what a turn of the spout makes of it.
+MOST_WAITING = 2 * ((1 << 20) // LOAD_BYTES + 256)
+
+
+def in_seconds(short: Delivery, *long: Delivery) -> list[Any]:
+    """One of them for a second, in `make test`; and all for minutes."""
+    marks = [pytest.mark.flood, pytest.mark.timeout(6 * LONG_S + 600)]
+    return [
+        pytest.param(short, 1.0, id=f"{short}-short"),
+        *(pytest.param(delivery, LONG_S, id=f"{delivery}-long", marks=marks) for delivery in long),
+    ]
+
+
+class Flood(NamedTuple):
+    """A run, what is turned on it, and what is looked at."""
+
+    run: ProcessRun
+    tap: Tap
+    beat: Tap
+    watch: Watch
+
+    def hold(self, span_s: float) -> None:
+        """As long as a path that has nothing to do with it takes for so many seconds of its own input: it goes on."""
+        self.run.await_tuples("aside", int(span_s * BEATS_PER_S), patience_s=2 * span_s + 30)
+
+    def account(self, span_s: float) -> tuple[int, int, int]:
+        """Ends the input; how many numbers there were, how many have come out, and how many once more."""
+        self.tap.end()
+        self.beat.end()
+        [total] = self.run.summary(timeout_s=span_s + 60).collected("totals")
+        return tuple(total)
+
+    def assert_bounded(self) -> None:
+        """No process is much larger than it was."""
+        growth = self.watch.growth_bytes()
+        assert self.watch.looks > 5
+        assert max(growth.values()) < MOST_GROWTH_BYTES, growth
+        assert self.watch.longest["slow[0]"] < MOST_WAITING, self.watch.longest
+
+
+@contextmanager
+def flood(folder: Path, delivery: Delivery, **given: Any) -> Iterator[Flood]:
+    tap, beat = Tap(folder, "numbers"), Tap(folder, "beats")
+    beat.turn(BEATS_PER_S)
+    checkpoint = folder / "checkpoint" if delivery == "exactly_once" else None
+    with processes(
+        flooded(tap, beat, service_s=SERVICE_S, load_bytes=LOAD_BYTES),
+        workers=WORKERS,
+        checkpoint=checkpoint,
+        scheduler=SlowApart(),
+        delivery=delivery,
+        **given,
+    ) as run:
+        run.await_tuples("aside")
+        with Watch(run) as watch:
+            yield Flood(run, tap, beat, watch)
+
+
+@pytest.mark.parametrize(("delivery", "span_s"), in_seconds("at_most_once", *DELIVERIES))
+def test_a_slow_consumer(tmp_path: Path, delivery: Delivery, span_s: float) -> None:
+    with flood(tmp_path, delivery) as flooding:
+        flooding.tap.turn(math.inf)
+        flooding.run.await_tuples("slow")
+        flooding.hold(span_s)
+        said, seen, again = flooding.account(span_s)
+    assert (seen, again) == (said, 0)
+    assert seen > 100 * span_s
+    flooding.assert_bounded()
+
+
+@pytest.mark.parametrize(("delivery", "span_s"), in_seconds("at_least_once", *DELIVERIES))
+def test_a_consumer_that_is_stopped_and_goes_on(tmp_path: Path, delivery: Delivery, span_s: float) -> None:
+    with flood(tmp_path, delivery, restart_after_s=10 * span_s + 600) as flooding:
+        run = flooding.run
+        flooding.tap.turn(math.inf)
+        run.await_tuples("slow")
+        victim = run.pid(SLOW_WORKER)
+        os.kill(victim, signal.SIGSTOP)
+        try:
+            run.await_notice(f"pid {victim}", "is silent")
+            if delivery == "exactly_once":
+                run.await_notice(f"everything goes on without worker {SLOW_WORKER}")
+            flooding.hold(span_s)
+        finally:
+            os.kill(victim, signal.SIGCONT)
+        run.await_notice(f"pid {victim}", "can be reached again")
+        run.await_tuples("slow", 100)
+        said, seen, again = flooding.account(span_s)
+        assert run.status().restarts == 0
+    assert (seen, again) == (said, 0)
+    flooding.assert_bounded()
+
+
+@pytest.mark.parametrize(("delivery", "span_s"), in_seconds("exactly_once", *DELIVERIES[1:]))
+def test_a_consumer_that_is_stopped_for_good(tmp_path: Path, delivery: Delivery, span_s: float) -> None:
+    with flood(tmp_path, delivery, restart_after_s=1.0) as flooding:
+        run = flooding.run
+        flooding.tap.turn(math.inf)
+        run.await_tuples("slow")
+        victim = run.pid(SLOW_WORKER)
+        os.kill(victim, signal.SIGSTOP)
+        run.await_notice(f"pid {victim}", "is lost: silent for")
+        wait_until(
+            lambda: run.status().workers[SLOW_WORKER].state == "begun" and run.pid(SLOW_WORKER) != victim, "its heir"
+        )
+        run.await_tuples("slow", 100)
+        flooding.hold(span_s)
+        said, seen, again = flooding.account(span_s)
+    assert seen == said
+    assert again == 0 or delivery == "at_least_once"
+    flooding.assert_bounded()
+
+
+@pytest.mark.parametrize(("delivery", "span_s"), in_seconds("at_least_once", *DELIVERIES))
+def test_a_burst_of_ten_times_what_can_be_taken(tmp_path: Path, delivery: Delivery, span_s: float) -> None:
+    can_take_per_s = 1 / SERVICE_S
+    # To work it off takes ten times as long as it lasts.
+    bursts, burst = max(1, round(span_s / 30.0)), int(min(span_s, 20.0) * 2 * can_take_per_s)
+    with flood(tmp_path, delivery) as flooding:
+        for _ in range(bursts):
+            flooding.tap.turn(can_take_per_s / 4)
+            flooding.run.await_tuples("slow", 50)
+            flooding.tap.turn(10 * can_take_per_s, burst)
+            flooding.run.await_tuples("slow", burst, patience_s=4 * burst * SERVICE_S + 30)
+        said, seen, again = flooding.account(span_s)
+    assert (seen, again) == (said, 0)
+    assert said > bursts * burst
+    flooding.assert_bounded()
