@@ -15,6 +15,7 @@ from bench.settings import RunSettings
 
 # Modules are imported when asked for, so that what one benchmark needs is no burden to another.
 BENCHMARKS = {
+    "backlog": "bench.backlog.benchmark",
     "broadcast": "bench.broadcast.benchmark",
     "frames": "bench.frames.benchmark",
     "ipc": "bench.ipc.benchmark",

@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.backlog.simulated import BY_QUEUES, BY_RATE, simulate_all
 from bench.broadcast.simulation import simulate
 from bench.ipc.contest import LatencyRow
 from bench.scheduling.measured import Measured, Moment, Overload
@@ -9,6 +10,7 @@ from bench.stats import Spread
 from penstock.devcluster.settings import Shape
 
 pytest.importorskip("matplotlib", reason="comes with the benchmarks")
+from bench.backlog.charts import save_simulation_charts as save_backlog_charts
 from bench.broadcast.simulation_charts import save_simulation_charts
 from bench.ipc.charts import save_charts
 from bench.scheduling.charts import save_charts as save_overload_charts
@@ -72,3 +74,12 @@ def test_an_overload_has_a_chart_over_seconds_before_and_after(tmp_path: Path) -
     (chart,) = save_overload_charts(tmp_path, measured)
     assert chart.name == "overload-word-count.png"
     assert chart.read_bytes().startswith(PNG)
+
+
+def test_what_is_simulated_of_backlogs_has_two_charts_for_each_figure(tmp_path: Path) -> None:
+    charts = save_backlog_charts(tmp_path, simulate_all((BY_RATE[0], BY_QUEUES[0]), seeds=1))
+    assert [chart.name for chart in charts] == [
+        *("worst-backlog-by-rate.png", "worst-backlog-by-queues.png"),
+        *("fairness-by-rate.png", "fairness-by-queues.png"),
+        *("delay-by-rate.png", "delay-by-queues.png"),
+    ]
