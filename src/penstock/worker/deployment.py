@@ -37,6 +37,7 @@ from penstock.worker.helper_task import HelperTask
 from penstock.worker.helpers import Helpers
 from penstock.worker.moving import Moving, to_self
 from penstock.worker.newcomers import Newcomers
+from penstock.worker.opened_logic import opened
 from penstock.worker.past_counts import PastCounts
 from penstock.worker.resume import SpoutProgress
 from penstock.worker.roster import Roster
@@ -232,18 +233,19 @@ class Deployment:
 
     def _open(self, tasks: Sequence[SpoutTask | BoltTask], assigned: AssignedTasks, *, moves: bool) -> None:
         """Opens all of them, or none: if one fails, those before it are closed again. What moves brings its state."""
-        opened = []
+        done = []
         try:
             for running in tasks:
                 checkpoint = self._checkpoint(running, assigned)
                 if self._book is not None and isinstance(running.logic, TransactionalSink):
                     running.logic.by_epochs = True
-                running.logic.open(self._context(running.task, assigned))
-                opened.append(running)
+                context = self._context(running.task, assigned)
+                running.opened = opened(running.logic, partial(running.logic.open, context), steady_ns_of(self._clock))
+                done.append(running)
                 if checkpoint is not None and not moves:
                     self._take_up(running, checkpoint)
         except BaseException:
-            for running in reversed(opened):
+            for running in reversed(done):
                 running.close()
             raise
 

@@ -14,6 +14,7 @@ from penstock.worker.tracking import Tracking
 
 if TYPE_CHECKING:
     from penstock.worker.helper_task import HelperTask
+    from penstock.worker.opened_logic import OpenedLogic
 
 __all__ = ["RunningTask"]
 
@@ -53,6 +54,8 @@ class RunningTask:
         """Whether it is still to be handed over to this worker: until then it only takes in."""
         self.leaving = False
         """Whether it is about to be handed over to another worker."""
+        self.opened: OpenedLogic | None = None
+        """How its logic was when it had been opened; None before that."""
         self.helpers: list[HelperTask] = []
         """What does the work of bolts that it feeds, in its own worker."""
         # When the oldest tuple entered the topology that has gone into what is not flushed yet.
