@@ -216,6 +216,13 @@ class BoltTask(RunningTask):
         if isinstance(runner, RecordRunner):
             runner.touch = touch
 
+    def use_runner(self, runner: Runner) -> None:
+        """From now on, this one does the work."""
+        if isinstance(self._runner, CarefulRunner):
+            self._runner.runner = runner
+        else:
+            self._runner = runner
+
     # ---- when it moves, or who feeds it does
 
     def _accept_all(self, arrivals: Iterable[Arrival]) -> None:

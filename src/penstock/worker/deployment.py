@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import copy
 import random
 from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import partial
 from typing import Any
 
-from msgspec.structs import replace
-
 from penstock.flow.ledger import AckBook
 from penstock.plan.assignment import Assignment
-from penstock.plan.edges import Edge
 from penstock.plan.shape import shape_of
 from penstock.plan.tasks import Task, tasks_of
-from penstock.topology.bolts import KeyedBolt
 from penstock.topology.context import TaskContext
-from penstock.topology.groupings import Gather
-from penstock.topology.spec import ComponentSpec
 from penstock.topology.topology import Topology
 from penstock.topology.transactional import TransactionalSink
-from penstock.topology.ways import answering, comes_of_many, most_after
 from penstock.worker.acks import Acks
 from penstock.worker.arrival import Arrival
 from penstock.worker.assigned_tasks import AssignedTasks
@@ -32,8 +24,6 @@ from penstock.worker.clock import Clock, SystemClock, steady_ns_of
 from penstock.worker.company import Colleague
 from penstock.worker.departures import Departures
 from penstock.worker.failures import Failures
-from penstock.worker.gatherer import GatherEdge
-from penstock.worker.helper_task import HelperTask
 from penstock.worker.helpers import Helpers
 from penstock.worker.moving import Moving, to_self
 from penstock.worker.newcomers import Newcomers
@@ -44,9 +34,8 @@ from penstock.worker.roster import Roster
 from penstock.worker.settings import WorkerSettings
 from penstock.worker.spout_task import SpoutTask
 from penstock.worker.task_checkpoints import TaskCheckpoint, TaskRestore
+from penstock.worker.task_maker import TaskMaker
 from penstock.worker.ticks import Ticks
-from penstock.worker.tracked_spout import TrackedSpoutTask
-from penstock.worker.tracking import Tracking
 from penstock.worker.wiring import Wiring
 from penstock.worker.worker import Inbox, Worker
 
@@ -80,16 +69,12 @@ class Deployment:
         seed: int | None = None,
     ) -> None:
         self._worker = worker
-        self._topology = topology
         self._settings = settings or WorkerSettings()
         self._clock = clock or SystemClock()
         self._inbox = inbox
         self._resume = resume or {}
         self._restore = {one.task: one for one in restore}
         self._epoch = epoch
-        self._claim = claim
-        self._run = run
-        self._checkpoint_id = checkpoint
         self._checkpoints: Checkpoints | None = None
         if self._settings.delivery == "exactly_once":
             assert store is not None, "exactly once needs a place for checkpoints"
@@ -110,19 +95,34 @@ class Deployment:
             failures=self.failures,
             random_number=self._random_number,
         )
-        components = shape_of(topology).in_topological_order()
-        self._rank = {component.name: rank for rank, component in enumerate(components)}
-        self._keepers_after = most_after(topology.components, comes_of_many)
-        self._answering = answering(topology.components)
         self._built: Worker | None = None
+        self._maker = TaskMaker(
+            topology=topology,
+            wiring=self._wiring,
+            context=TaskContext(
+                topology=topology.name,
+                component="",
+                worker=worker,
+                attempt=claim << 32,
+                run=run,
+                checkpoint=checkpoint,
+                now_ns=self._clock.now_ns,
+            ),
+            settings=self._settings,
+            clock=self._clock,
+            book=self._book,
+            failures=self.failures,
+            save=None if self._checkpoints is None else self._checkpoints.save,
+            processed_arrival=self._arrival_processed,
+        )
 
     def build(self) -> Worker:
         """The worker, with every task opened. An exception of a task's `open` is raised."""
         wiring = self._wiring
         assigned = wiring.assigned
-        tasks = self._made(assigned.on(self._worker), assigned, moves=False)
+        tasks = self._maker.make(assigned.on(self._worker), assigned, moves=False)
         opener = wiring.opener(tracked=self._book is not None)
-        roster = Roster(tasks, self._rank)
+        roster = Roster(tasks, self._maker.rank)
         ticks, past = Ticks(steady_ns_of(self._clock)), PastCounts()
         casts, acks = wiring.casts(opener), self._acks(tasks)
         about: dict[str, Any] = {"worker": self._worker, "wiring": wiring, "roster": roster, "acks": acks}
@@ -205,7 +205,7 @@ class Deployment:
         here = {task.id for task in wiring.assigned.on(self._worker)}
         new = [task for task in assigned.on(self._worker) if task.id not in here]
         self._moving.drop(task.id for task in new)
-        arriving = self._made(new, assigned, moves=True)
+        arriving = self._maker.make(new, assigned, moves=True)
         try:
             self._open(arriving, assigned, moves=True)
         except BaseException:
@@ -220,17 +220,6 @@ class Deployment:
         intake = self._built.intake
         intake.take(intake.take_early_frames())  # who gives tasks away may have heard of it before us
 
-    def _made(self, tasks: Sequence[Task], assigned: AssignedTasks, *, moves: bool) -> list[SpoutTask | BoltTask]:
-        """Bolts come first."""
-        tasks = sorted(tasks, key=lambda task: (self._rank[task.component], task.id))
-        # Downstream first, because a local lane needs the task that it leads to.
-        bolts = [self._bolt(task, assigned, moves=moves) for task in reversed(tasks) if task.kind == "bolt"]
-        made: list[SpoutTask | BoltTask] = [*reversed(bolts)]
-        made += (self._spout(task, assigned) for task in tasks if task.kind == "spout")
-        for running in made:
-            self._give_helpers(running, assigned)
-        return made
-
     def _open(self, tasks: Sequence[SpoutTask | BoltTask], assigned: AssignedTasks, *, moves: bool) -> None:
         """Opens all of them, or none: if one fails, those before it are closed again. What moves brings its state."""
         done = []
@@ -239,7 +228,7 @@ class Deployment:
                 checkpoint = self._checkpoint(running, assigned)
                 if self._book is not None and isinstance(running.logic, TransactionalSink):
                     running.logic.by_epochs = True
-                context = self._context(running.task, assigned)
+                context = self._maker.context(running.task, assigned)
                 running.opened = opened(running.logic, partial(running.logic.open, context), steady_ns_of(self._clock))
                 done.append(running)
                 if checkpoint is not None and not moves:
@@ -276,114 +265,16 @@ class Deployment:
             worker_of=self._wiring.places.now,
             carriers=self._wiring.carriers,
             assignment=self._wiring.assigned.number,
-            rounds=max(self._keepers_after.values()),
+            rounds=max(self._maker.keepers_after.values()),
         )
         for running in tasks:
             if running.keeper is not None:
                 acks.keep(running.keeper)
         return acks
 
-    def _spec(self, component: str) -> ComponentSpec:
-        return self._topology.components[component]
-
-    def _context(self, task_id: int, assigned: AssignedTasks) -> TaskContext:
-        task = assigned.by_id[task_id]
-        return TaskContext(
-            topology=self._topology.name,
-            component=task.component,
-            index=task.index,
-            count=len(assigned.of[task.component]),
-            task_id=task.id,
-            worker=self._worker,
-            attempt=self._claim << 32 | assigned.number,
-            run=self._run,
-            checkpoint=self._checkpoint_id,
-            now_ns=self._clock.now_ns,
-        )
-
-    def _common(self, task: Task, assigned: AssignedTasks) -> dict[str, Any]:
-        tracking = self._tracking()
-        outputs = self._wiring.outputs(task, tracking, assigned)
-        return {"task": task.id, "tracking": tracking, "outputs": outputs, **self._of_component(task.component)}
-
-    def _tracking(self) -> Tracking | None:
-        return None if self._book is None else Tracking(self._book, marks_roots=bool(self._answering))
-
-    def _of_component(self, component: str) -> dict[str, Any]:
-        return {
-            "keepers_after": self._keepers_after[component],
-            "component": component,
-            # Tasks of one worker must not share what their user's object holds.
-            "logic": copy.deepcopy(self._spec(component).logic),
-            "clock": self._clock,
-            "failures": self.failures,
-        }
-
-    def _give_helpers(self, host: SpoutTask | BoltTask, assigned: AssignedTasks) -> None:
-        """Makes what does the work of bolts that a task feeds. It is opened when it is needed."""
-        wiring, task = self._wiring, assigned.by_id[host.task]
-        for edge in wiring.helped_from(task.component):
-            tracking = self._tracking()
-            helper = HelperTask(
-                host=host,
-                edge=edge.id,
-                context=self._helper_context(task, edge.target, assigned),
-                inputs={edge.id: wiring.facts.input(edge)},
-                assignment=assigned.number,
-                task=task.id,
-                tracking=tracking,
-                outputs=wiring.helper_outputs(edge, task, tracking, assigned),
-                **self._of_component(edge.target),
-            )
-            host.helpers.append(helper)
-            host.outputs.add_help(edge.id, wiring.help_lane(edge, helper, host.tracking, assigned))
-
-    def _helper_context(self, host: Task, component: str, assigned: AssignedTasks) -> TaskContext:
-        count = len(assigned.of[component])
-        about = self._context(host.id, assigned)
-        return replace(about, component=component, index=count + host.index, count=count, helping=True)
-
-    def _spout(self, task: Task, assigned: AssignedTasks) -> SpoutTask:
-        if self._book is None:
-            return SpoutTask(**self._common(task, assigned))
-        settings = self._settings
-        return TrackedSpoutTask(
-            max_pending=settings.max_pending,
-            max_tries=settings.max_tries,
-            singly_tuples=settings.singly_tuples,
-            **self._common(task, assigned),
-        )
-
-    def _bolt(self, task: Task, assigned: AssignedTasks, *, moves: bool) -> BoltTask:
-        spec = self._spec(task.component)
-        into = [edge for edge in self._wiring.edges if edge.target == task.component]
-        gathered = {edge: by for edge in into if isinstance(by := self._wiring.facts.grouping(edge), Gather)}
-        common = self._common(task, assigned)
-        if isinstance(common["logic"], KeyedBolt):
-            common["logic"].state = {}
-        bolt = self._wiring.bolts[task.id] = BoltTask(
-            inputs={edge.id: self._wiring.facts.input(edge) for edge in into},
-            gathers={edge.id: self._gather_edge(edge, by, assigned) for edge, by in gathered.items()},
-            assignment=assigned.number,
-            since=assigned.number if moves else 0,
-            tree_by_tree=task.component in self._answering,
-            channels=[(edge.id, source.id) for edge in into for source in assigned.of[edge.source]],
-            processed_arrival=self._arrival_processed,
-            tick_every_s=spec.settings.tick_every_s,
-            save=None if self._checkpoints is None else self._checkpoints.save,
-            **common,
-        )
-        return bolt
-
     def _arrival_processed(self, task: int, arrival: Arrival) -> None:
         assert self._built is not None
         self._built.arrival_processed(task, arrival)
-
-    def _gather_edge(self, edge: Edge, grouping: Gather, assigned: AssignedTasks) -> GatherEdge:
-        index_of = {task.id: task.index for task in assigned.of[edge.source]}
-        return GatherEdge(
-            edge.source, edge.stream, self._wiring.facts.fields(edge), grouping=grouping, index_of=index_of
-        )
 
     def _random_number(self) -> int:
         """The same ones again where a seed is given, as in tests."""

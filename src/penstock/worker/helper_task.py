@@ -11,6 +11,7 @@ channels, and nobody else has to know of it.
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from penstock.flow.credit import Channel, target_of_edge
@@ -18,6 +19,8 @@ from penstock.topology.context import TaskContext
 from penstock.worker.arrival import Arrival
 from penstock.worker.bolt_task import BoltTask
 from penstock.worker.failures import USER_ERRORS
+from penstock.worker.runner_choice import runner_for
+from penstock.worker.runners import InputEdge
 
 if TYPE_CHECKING:
     from penstock.worker.tasks import RunningTask
@@ -40,8 +43,9 @@ class HelperTask(BoltTask):
     Args:
         host: the task that feeds it.
         edge: the edge from the host to the bolt.
-        context: what the bolt's logic is opened with, when there is first something to do.
-        common: as for any bolt.
+        context: what the bolt's logic is opened with.
+        common: as for any bolt, but for `logic`: a copy of that is made and opened when there is first something to do,
+            for it may be large, and most helpers are never needed.
     """
 
     def __init__(self, *, host: RunningTask, edge: int, context: TaskContext, **common: Any) -> None:
@@ -56,6 +60,7 @@ class HelperTask(BoltTask):
             **common,
         )
         self.edge = edge
+        self._inputs: dict[int, InputEdge] = common["inputs"]
         self.host = host
         self._context = context
         self._opened = False
@@ -80,6 +85,8 @@ class HelperTask(BoltTask):
         """Opens the bolt's logic, unless that is done; False if it cannot be opened, which is told as a failure."""
         if not self._opened and not self._unfit:
             try:
+                self.logic = copy.deepcopy(self.logic)
+                self.use_runner(runner_for(self, self._inputs))
                 self.logic.open(self._context)
                 self._opened = True
             except USER_ERRORS as error:
