@@ -92,7 +92,13 @@ class ModelWorker:
             queued, gauge = self._run.queued[task], self.gauges[task]
             if gauge.read(queued) or self.pressure.is_pressed(task):
                 component = str(self._run.shape.component_of[task])
-                self.pressure.read(task, component, is_pressed=gauge.is_pressed, is_overfull=gauge.is_overfull(queued))
+                self.pressure.read(
+                    task,
+                    component,
+                    is_pressed=gauge.is_pressed,
+                    is_overfull=gauge.is_overfull(queued),
+                    is_stalled=not self._run.runs(task),
+                )
 
     def switch(self) -> None:
         self.assignment, self.worker_of = self._run.assignment, dict(self._run.worker_of)

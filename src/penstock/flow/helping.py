@@ -14,7 +14,8 @@ r is what was learned, by equation (1) of section 4.3, with Δ settable (`step`)
 
 So that after some episodes there are none: what a target cannot do is done here before it has to ask.
 
-Who is asked says yes unless a task here that feeds the target is pressed or helped itself. One that has said yes and is
+Who is asked says yes unless a task here that feeds the target is pressed or helped itself. One that is pressed because
+it is stalled, as it is while the target has it stopped, has all the time in the world. One that has said yes and is
 pressed later withdraws: it says no. So no two stages in a row are helped at a time, which Leron wants, too: else one
 that is helped because it cannot keep up would spend its time on the work of others.
 
@@ -139,6 +140,14 @@ class Helping:
         """A task here is pressed: its component's tasks here help nobody who asks."""
         self._pressed[component].add(task)
         return self._too_much([edge for edge, source in self._source_of.items() if source == component])
+
+    def is_pressed(self, component: str, task: int) -> bool:
+        """Whether a task here is known to be pressed."""
+        return task in self._pressed[component]
+
+    def own_stalled(self, component: str, task: int) -> None:
+        """A task here is pressed because those that it feeds have it stopped."""
+        self._pressed[component].discard(task)
 
     def own_relieved(self, component: str, task: int) -> None:
         """It is pressed no more, and not helped either."""

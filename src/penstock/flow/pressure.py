@@ -85,8 +85,16 @@ class Pressure:
 
     # ---- tasks here
 
-    def read(self, task: int, component: str, *, is_pressed: bool, is_overfull: bool) -> None:
-        """How it is with a task here; to be told of one that is pressed, or was when it was last told of."""
+    def read(self, task: int, component: str, *, is_pressed: bool, is_overfull: bool, is_stalled: bool = False) -> None:
+        """How it is with a task here; to be told of one that is pressed, or was when it was last told of.
+
+        Args:
+            task: the task.
+            component: what it is a task of.
+            is_pressed: whether its queue is above the marks.
+            is_overfull: whether it is far above them.
+            is_stalled: whether it could not work lately, because others have it stopped.
+        """
         relief = self.reliefs.get(task)
         if relief is None:
             if not is_pressed:
@@ -98,9 +106,16 @@ class Pressure:
             if not flowed:
                 self.helping.own_relieved(component, task)
                 self._carry_out(task, relief.low())
-        elif flowed:
+            return
+        if is_stalled:
+            self.helping.own_stalled(component, task)
+        elif not self.helping.is_pressed(component, task):
             self._answer_all(self.helping.own_pressed(component, task))
-            self._carry_out(task, relief.high(self._around.feeding(task), self._around.askable(task)))
+        if flowed:
+            askable = () if is_stalled else self._around.askable(task)
+            self._carry_out(task, relief.high(self._around.feeding(task), askable))
+        elif is_stalled:
+            self._carry_out(task, relief.stalled())
         elif is_overfull:
             self._carry_out(task, relief.overfull())
 

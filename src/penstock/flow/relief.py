@@ -18,6 +18,9 @@ Where we differ, and why:
 - Leron, like Heron, stops the spouts. Here those are stopped that feed the task; their own queues fill, and so it goes
   on, stage by stage, to the spouts that are upstream, which stop last. Others never hear of it.
 - Leron gives up an LB when a helper is pressed itself. Here that helper alone withdraws.
+- A task may be pressed only because those that it feeds have it stopped: it is *stalled*. Help would be no use to it,
+  so it asks for none, and gives up what it has. Leron does not tell the two apart, and would have the whole chain above
+  one slow bolt help each other, each of them unable to help the one that needs it.
 
 Why everybody is relieved in the end: a task is pressed by what it could work on, so it runs, unless one that it feeds
 has stopped it; and the last of that chain feeds nobody. Its queue falls, and at the low mark all are relieved who were
@@ -98,6 +101,13 @@ class Relief:
     def overfull(self) -> list[Order]:
         """In spite of all help there is far too much: who does not help is stopped."""
         return self._stop() if self.state is ReliefState.ASKED else []
+
+    def stalled(self) -> list[Order]:
+        """It is stopped itself by others: help is no use, and who helps should rather help those."""
+        if self.state is ReliefState.FLOWING or not (self._awaited or self.helping):
+            return []
+        self.helping.clear()
+        return self._stop()
 
     def low(self) -> list[Order]:
         """The low mark is reached."""
