@@ -14,6 +14,7 @@ table of `bench.__main__`.
     rounds     interleaved rounds
     box        a cluster in a box, and a session on it
 
+    helping/    a chain with a slow bolt, whose work others do a part of
     ipc/        messages between two processes of one node
     monitor/    what it costs to measure load
     moves/      tasks that move while they run

@@ -18,6 +18,7 @@ BENCHMARKS = {
     "backlog": "bench.backlog.benchmark",
     "broadcast": "bench.broadcast.benchmark",
     "frames": "bench.frames.benchmark",
+    "helping": "bench.helping.benchmark",
     "ipc": "bench.ipc.benchmark",
     "monitor": "bench.monitor.benchmark",
     "moves": "bench.moves.benchmark",

@@ -1,0 +1,41 @@
+"""What a run's metrics say about help and backpressure. The one place that knows their names."""
+
+from typing import Any
+
+import msgspec
+
+from penstock.control.metrics import RunMetrics
+
+NO_REDIRECTION: dict[str, Any] = {}
+"""The settings of a run in which nobody but those upstream helps."""
+
+
+class Pressure(msgspec.Struct, frozen=True, kw_only=True):
+    """All tasks together, since the run began."""
+
+    helped_s: float
+    """How long tasks had asked for help and stopped nobody."""
+    stopping_s: float
+    """How long tasks had others stopped."""
+    helps: int
+    """How often one asked for help."""
+    stops: int
+    """How often one had others stopped."""
+    ratio: dict[str, float]
+    """r, by edge: the mean of the workers that have one."""
+
+    def since(self, earlier: "Pressure") -> "Pressure":
+        """What came to it. r is as it is now."""
+        return Pressure(
+            helped_s=self.helped_s - earlier.helped_s,
+            stopping_s=self.stopping_s - earlier.stopping_s,
+            helps=self.helps - earlier.helps,
+            stops=self.stops - earlier.stops,
+            ratio=self.ratio,
+        )
+
+
+def pressure_of(metrics: RunMetrics) -> Pressure:
+    """As of one look."""
+    del metrics
+    return Pressure(helped_s=0.0, stopping_s=0.0, helps=0, stops=0, ratio={})
