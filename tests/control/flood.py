@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import math
+import os
 import time
 from pathlib import Path
 from typing import Any, ClassVar
@@ -27,6 +28,17 @@ from penstock.topology.tuples import Tuple
 WORKERS = 4
 SLOW_WORKER = WORKERS - 1
 BEATS_PER_S = 500.0
+LONG_S = float(os.environ.get("PENSTOCK_FLOOD_S", "120"))
+SERVICE_S = 0.001
+LOAD_BYTES = 32 << 10
+
+# A window of 1 MiB and what one turn adds to it, for each of the channels between the workers, and the same decoded; a
+# ring of 8 MiB. What is offered while a test lasts is a multiple: a worker that took it all would be a gigabyte larger
+# after some seconds.
+MOST_GROWTH_BYTES = 96 << 20
+# Of each of the two tasks of `pass`: a window, and what a turn of the spout makes of it.
+MOST_WAITING = 2 * ((1 << 20) // LOAD_BYTES + 256)
+
 _LOOK_EVERY_S = 0.02
 _AT_ONCE = 16
 _END = "end"

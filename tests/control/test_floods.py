@@ -16,22 +16,24 @@ from typing import Any, NamedTuple
 import pytest
 
 from penstock.flow.delivery import Delivery
-from tests.control.flood import BEATS_PER_S, SLOW_WORKER, WORKERS, SlowApart, Tap, flooded
+from tests.control.flood import (
+    BEATS_PER_S,
+    LOAD_BYTES,
+    LONG_S,
+    MOST_GROWTH_BYTES,
+    MOST_WAITING,
+    SERVICE_S,
+    SLOW_WORKER,
+    WORKERS,
+    SlowApart,
+    Tap,
+    flooded,
+)
 from tests.control.processes import ProcessRun, processes
 from tests.control.watch import Watch
 from tests.ring.patience import wait_until
 
-LONG_S = float(os.environ.get("PENSTOCK_FLOOD_S", "120"))
 DELIVERIES: tuple[Delivery, ...] = ("at_most_once", "at_least_once", "exactly_once")
-SERVICE_S = 0.001
-LOAD_BYTES = 32 << 10
-
-# A window of 1 MiB and what one turn adds to it, for each of the channels between the workers, and the same decoded; a
-# ring of 8 MiB. What is offered while a test lasts is a multiple: a worker that took it all would be a gigabyte larger
-# after some seconds.
-MOST_GROWTH_BYTES = 96 << 20
-# Of each of the two tasks of `pass`: a window, and what a turn of the spout makes of it.
-MOST_WAITING = 2 * ((1 << 20) // LOAD_BYTES + 256)
 
 
 def in_seconds(short: Delivery, *long: Delivery) -> list[Any]:
