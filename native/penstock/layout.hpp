@@ -2,8 +2,8 @@
 //
 //   0        128       256       384       512       640       768       896       1024
 //   +---------+---------+---------+---------+---------+---------+---------+---------+------------------ - -
-//   | identity|  tail   |free     |waiting  |space    | owner   |consumer | reserved| ProducerSlot[max]
-//   |         |  CAS    |reclaim  |futex    |futex    |         |counters |         | 256 bytes each
+//   | identity|  tail   |free     |waiting  |space    | owner   |consumer | board   | ProducerSlot[max]
+//   |         |  CAS    |reclaim  |futex    |futex    |         |counters | slot    | 256 bytes each
 //   +---------+---------+---------+---------+---------+---------+---------+---------+------------------ - -
 //                                                            rounded up to a page:  | data[capacity]
 //
@@ -113,7 +113,7 @@ struct ControlBlock {
   SpaceGroup space_group;
   OwnerGroup owner;
   ConsumerCounters counters;
-  alignas(kGroup) std::uint8_t reserved[kGroup];
+  alignas(kGroup) std::uint8_t board[kGroup];  // what the consumer tells its node: src/penstock/transport/board.py
 };
 
 // One per producing thread (or per process whose threads take turns). Only its producer writes the first and the
@@ -165,6 +165,7 @@ using BatchHead = std::uint32_t;
 static_assert(sizeof(Identity) == kGroup && sizeof(ConsumerCounters) == kGroup);
 static_assert(sizeof(ControlBlock) == 8 * kGroup);
 static_assert(offsetof(ControlBlock, tail_group) == 128 && offsetof(ControlBlock, counters) == 768);
+static_assert(offsetof(ControlBlock, board) == 896);
 static_assert(sizeof(ProducerSlot) == 256);
 static_assert(sizeof(RecordHeader) == 32 && offsetof(RecordHeader, target) == 8);
 static_assert(sizeof(PacketHead) == 24);

@@ -171,7 +171,7 @@ struct ExplorerPlatform {
   static bool is_counter(const void* address) {
     const std::size_t in_slot = (offset(address) - sizeof(ControlBlock)) % sizeof(ProducerSlot);
     return (in_slots(address) && in_slot >= offsetof(ProducerSlot, counters)) ||
-           (offset(address) >= offsetof(ControlBlock, counters) && offset(address) < offsetof(ControlBlock, reserved));
+           (offset(address) >= offsetof(ControlBlock, counters) && offset(address) < offsetof(ControlBlock, board));
   }
   static void before_access(const void* address) {
     if (is_counter(address)) return;

@@ -22,7 +22,9 @@ import zmq
 from penstock.errors import MessageTooLargeError, RingError
 from penstock.transport.frames import HEADER_BYTES, pack_header, unpack_header
 from penstock.transport.gate import Gate
+from penstock.transport.link_window import LinkWindow
 from penstock.transport.ring import RingSettings, RingWriter, Route
+from penstock.transport.watched_connection import WatchedConnection
 
 __all__ = ["LinkKeys", "LinkReceiver", "LinkSender"]
 
@@ -170,9 +172,16 @@ class LinkReceiver:
 
 
 class LinkSender:
-    """Sends frames to one worker on another node. ZeroMQ reconnects by itself."""
+    """Sends frames to one worker on another node. ZeroMQ reconnects by itself.
 
-    def __init__(self, *, endpoint: str, keys: LinkKeys, high_water_frames: int) -> None:
+    Args:
+        endpoint: where its receiver is.
+        keys: those of the run.
+        high_water_frames: how many frames ZeroMQ takes at most.
+        window_ms: how much of the link's time is given to it ahead, at most (see link_window).
+    """
+
+    def __init__(self, *, endpoint: str, keys: LinkKeys, high_water_frames: int, window_ms: float = 10.0) -> None:
         # Its own, so that closing leaves nothing behind in a process that Spark goes on using.
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._socket = self._context.socket(zmq.PUSH)
@@ -181,12 +190,16 @@ class LinkSender:
         self._socket.sndhwm = high_water_frames
         self._socket.linger = _LINGER_MS
         self._socket.ipv6 = "[" in endpoint
+        self._connection = WatchedConnection(self._socket, endpoint)
+        self._window = LinkWindow(round(window_ms * 1e6))
         self._socket.connect(endpoint)
         self._link = secrets.randbits(64)
         self._sent = 0
 
     def try_send(self, route: Route, payload: bytes | memoryview) -> bool:
-        """Sends a frame if ZeroMQ has room for it."""
+        """Sends a frame if ZeroMQ has room for it, and the link is not behind."""
+        if self._window.is_full and not self._has_made_room():
+            return False
         try:
             # In one part: each is encrypted, queued and passed between threads by itself, which costs more than a copy.
             head = _NUMBER.pack(self._link, self._sent) + pack_header(route)
@@ -194,7 +207,17 @@ class LinkSender:
         except zmq.Again:
             return False
         self._sent += 1
+        self._window.given(_HEAD_BYTES + len(payload))
         return True
+
+    def _has_made_room(self) -> bool:
+        if self._connection.look():
+            self._window.connected()
+        progress = self._connection.progress()
+        if progress is None:  # nobody is there, or nobody knows: ZeroMQ says when it has enough
+            return True
+        self._window.heard(progress, time.monotonic_ns())
+        return not self._window.is_full
 
     def peer_is_dead(self) -> bool:
         """Never known here: ZeroMQ connects again as soon as somebody is there."""
@@ -202,5 +225,6 @@ class LinkSender:
 
     def close(self, linger_s: float = 0.0) -> None:
         """Lets go of the peer. What was sent may still leave for so long."""
+        self._connection.close()
         self._socket.close(linger=round(linger_s * 1000))
         self._context.term()

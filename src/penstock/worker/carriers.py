@@ -1,18 +1,22 @@
 """Carriers: the way from this worker to another. A ring within the node, a link to other nodes.
 
-A carrier never waits. What does not fit now is kept, in order, and tried again each turn; how much can pile up here is
-bounded by the credit of the tasks it is for.
+A carrier never waits. What does not fit now is kept and tried again each turn, by the policy for what goes out (see
+waiting_frames); how much can pile up here is bounded by the credit of the tasks it is for.
 """
 
 from __future__ import annotations
 
-from collections import deque
+from collections.abc import Collection
 from typing import Protocol
 
 from penstock._native import LargeSend
 from penstock.errors import RingClosedError
 from penstock.flow.credit import Channel, CreditTaker
+from penstock.transport.board import BoardSlot
+from penstock.transport.links import LinkSender
 from penstock.transport.ring import RingWriter, Route
+from penstock.worker.bundles import WaitingFrame
+from penstock.worker.waiting_frames import InOneLine, WaitingFrames
 
 __all__ = ["Carrier", "FrameWay", "RingWay"]
 
@@ -38,6 +42,8 @@ class RingWay:
         self._record_limit_bytes = writer.max_record_bytes
         self._large: LargeSend | None = None
         self.try_write = writer.try_write
+        self.slot = BoardSlot(writer.memory_fd)
+        """What the peer has to send."""
 
     def try_send(self, route: Route, payload: bytes | memoryview) -> bool:
         """See FrameWay. A frame beyond an eighth of the ring goes in packets, over as many calls as it takes."""
@@ -57,16 +63,23 @@ class RingWay:
     def close(self) -> None:
         """See FrameWay."""
         self._large = None
+        self.slot.close()
         self._writer.close()
 
 
 class Carrier:
-    """Frames to one other worker, in order, with credit counted."""
+    """Frames to one other worker, with credit counted.
 
-    def __init__(self, way: FrameWay | None, credit: CreditTaker) -> None:
-        self._way = way  # None: the peer is just being restarted, and will be met later
+    Args:
+        way: to it. None: the peer is just being restarted, and will be met later.
+        credit: what is under way.
+        waiting: what is kept, and in which order it leaves.
+    """
+
+    def __init__(self, way: FrameWay | None, credit: CreditTaker, waiting: WaitingFrames | None = None) -> None:
+        self._way = way
         self._credit = credit
-        self._waiting: deque[tuple[Route, bytes, int]] = deque()
+        self.waiting = InOneLine() if waiting is None else waiting
         self.lost_tuples = 0
         self.gone = False
 
@@ -80,15 +93,28 @@ class Carrier:
             return
         if tuples:
             self._credit.sent(channel or (route.source, route.target), len(payload))
-        if self._waiting or not self._try_send(route, payload):
-            self._waiting.append((route, bytes(payload), tuples))
+        if self.waiting:
+            self.waiting.add(WaitingFrame(route, bytes(payload), tuples))
+        elif not self._try_send(route, payload):
+            self.waiting.add(WaitingFrame(route, bytes(payload), tuples), tried=True)
             self._give_up_if_gone()
 
-    def pump(self) -> int:
-        """Tries again what was kept; returns how many frames went."""
+    def pump(self, held: Collection[int] = ()) -> int:
+        """Tries again what was kept; returns how many frames went. Operators that are `held` wait, if it is a link.
+
+        Over a ring, a part of what was tried may have left: it stays the next. Over a link it is chosen anew each time.
+        """
         sent = 0
-        while self._waiting and self._try_send(self._waiting[0][0], self._waiting[0][1]):
-            self._waiting.popleft()
+        leaves_node = self.leaves_node
+        if not leaves_node:
+            held = ()
+        while (frame := self.waiting.next(held, anew=leaves_node)) is not None:
+            if not self._try_send(frame.route, frame.payload):
+                break
+            self.waiting.gone()
+            if frame.saved_bytes:
+                route = frame.route
+                self._credit.returned((route.source, route.target), frame.saved_bytes, route.assignment)
             sent += 1
         self._give_up_if_gone()
         return sent
@@ -119,8 +145,7 @@ class Carrier:
             self._lose_waiting()
 
     def _lose_waiting(self) -> None:
-        self.lost_tuples += sum(tuples for _, _, tuples in self._waiting)
-        self._waiting.clear()
+        self.lost_tuples += self.waiting.clear()
 
     def replace(self, way: FrameWay) -> None:
         """Meets the peer, or its successor: what was kept for a predecessor is lost, and counted."""
@@ -133,7 +158,17 @@ class Carrier:
     @property
     def waiting_frames(self) -> int:
         """How many frames could not be sent yet."""
-        return len(self._waiting)
+        return len(self.waiting)
+
+    @property
+    def leaves_node(self) -> bool:
+        """Whether it leads to another node, by the way out that all workers of this node share."""
+        return isinstance(self._way, LinkSender)
+
+    @property
+    def slot(self) -> BoardSlot | None:
+        """Where the peer says what it has to send, if it is on this node."""
+        return self._way.slot if isinstance(self._way, RingWay) else None
 
     def close(self) -> None:
         """Lets go of the peer."""

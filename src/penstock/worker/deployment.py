@@ -14,11 +14,13 @@ from penstock.plan.tasks import Task, tasks_of
 from penstock.topology.context import TaskContext
 from penstock.topology.topology import Topology
 from penstock.topology.transactional import TransactionalSink
+from penstock.transport.board import BoardSlot
+from penstock.transport.ring import RingReader
 from penstock.worker.acks import Acks
 from penstock.worker.arrival import Arrival
 from penstock.worker.assigned_tasks import AssignedTasks
 from penstock.worker.bolt_task import BoltTask
-from penstock.worker.carriers import Carrier, FrameWay
+from penstock.worker.carriers import FrameWay
 from penstock.worker.checkpoints import Checkpoints, PartStore
 from penstock.worker.clock import Clock, SystemClock, steady_ns_of
 from penstock.worker.company import Colleague
@@ -94,6 +96,7 @@ class Deployment:
             book=self._book,
             failures=self.failures,
             random_number=self._random_number,
+            slot=BoardSlot(inbox.memory_fd) if isinstance(inbox, RingReader) else None,
         )
         self._built: Worker | None = None
         self._maker = TaskMaker(
@@ -148,6 +151,7 @@ class Deployment:
             places=wiring.places,
             inbox=self._inbox,
             carriers=wiring.carriers,
+            way_out=wiring.way_out,
             credit=wiring.credit,
             opener=opener,
             uplinks=wiring.uplinks,
@@ -163,6 +167,7 @@ class Deployment:
         except BaseException:
             for carrier in self._wiring.carriers.values():
                 carrier.close()
+            wiring.way_out.close()
             if self._checkpoints is not None:
                 self._checkpoints.close()
             raise
@@ -196,9 +201,7 @@ class Deployment:
             Exception: what a task's `open` raised. Then nothing is prepared.
         """
         wiring = self._wiring
-        for peer, way in ways.items():
-            if peer not in wiring.carriers:
-                wiring.carriers[peer] = Carrier(way, wiring.credit)
+        wiring.reach(ways)
         for colleague in colleagues:
             wiring.company.met(colleague)
         assigned = AssignedTasks(assignment, tasks)

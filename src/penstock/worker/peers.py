@@ -26,4 +26,9 @@ def way_to(
             log.warning("a peer on the same node cannot be reached by its ring, so a link is used: %s", error)
         else:
             return RingWay(writer)
-    return LinkSender(endpoint=link_endpoint, keys=keys, high_water_frames=settings.link_high_water_frames)
+    return LinkSender(
+        endpoint=link_endpoint,
+        keys=keys,
+        high_water_frames=settings.link_high_water_frames,
+        window_ms=settings.link_window_ms,
+    )

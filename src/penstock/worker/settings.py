@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from penstock.flow.backlog import OutgoingPolicy
 from penstock.flow.delivery import Delivery
 
 __all__ = ["WorkerSettings"]
@@ -48,3 +49,13 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
     link_high_water_frames: int = 1000
     """How many frames ZeroMQ keeps for another node before it says that it is full."""
+
+    link_window_ms: float = 10.0
+    """How much of a link's time is given to it ahead. What is beyond that waits where `outgoing` decides."""
+
+    outgoing: OutgoingPolicy = "lbf"
+    """Whose tuples leave first when the way out is congested, among the tasks of an operator: `"fifo"`: those that have
+    waited longest; `"round_robin"`: one task after the other; `"lbf"`: those of the task that has most of them."""
+
+    outgoing_interval_ms: float = 10.0
+    """How long the task that was chosen goes on, and how long other workers of its node that have less wait for it."""

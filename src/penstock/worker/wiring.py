@@ -17,6 +17,7 @@ from penstock.topology.arrow_sink import ArrowSink
 from penstock.topology.groupings import Broadcast, Combine
 from penstock.topology.spec import ComponentSpec
 from penstock.topology.topology import Topology
+from penstock.transport.board import BoardSlot
 from penstock.worker.arrival import Marker
 from penstock.worker.assigned_tasks import AssignedTasks
 from penstock.worker.bolt_task import BoltTask
@@ -41,6 +42,7 @@ from penstock.worker.target_watch import TargetWatch
 from penstock.worker.tasks import RunningTask
 from penstock.worker.tracking import Tracking
 from penstock.worker.uplinks import EdgeToOne, Uplink, Uplinks
+from penstock.worker.way_out import WayOut
 
 __all__ = ["Wiring"]
 
@@ -76,6 +78,7 @@ class Wiring:
         book: AckBook | None,
         failures: Failures,
         random_number: Callable[[], int],
+        slot: BoardSlot | None = None,
     ) -> None:
         self._worker = worker
         self._topology = topology
@@ -88,12 +91,14 @@ class Wiring:
         shape = shape_of(topology)
         self.edges = (*edges_of(shape), *help_edges_of(shape))
         self.credit = CreditTaker(window_bytes=settings.credit_window_bytes)
-        self.carriers = {peer: Carrier(way, self.credit) for peer, way in ways.items()}
+        self._steady_ns = steady_ns_of(clock)
+        self.way_out = self._way_out(book, slot)
+        self.carriers: dict[int, Carrier] = {}
+        self.reach(ways)
         self.bolts: dict[int, BoltTask] = {}
         """Those of this worker, put here as they are built: a lane to one of them needs it."""
         self.company = Company(worker, colleagues)
         self._costs = MeasuredCosts()
-        self._steady_ns = steady_ns_of(clock)
         self.spare_time = SpareTime()
         self._watch = TargetWatch(
             company=self.company,
@@ -117,6 +122,24 @@ class Wiring:
             assignment=assigned.number,
             reroutes=settings.delivery != "exactly_once",
         )
+
+    def _way_out(self, book: AckBook | None, slot: BoardSlot | None) -> WayOut:
+        settings, rank = self._settings, {component: rank for rank, component in enumerate(self._topology.components)}
+        return WayOut(
+            policy=settings.outgoing,
+            interval_ns=round(settings.outgoing_interval_ms * 1e6),
+            operators=[rank[edge.source] for edge in self.edges],
+            edges_in_order={edge.id for edge in self.edges if self.facts.combine(edge) is not None},
+            book=book,
+            steady_ns=self._steady_ns,
+            slot=slot,
+        )
+
+    def reach(self, ways: Mapping[int, FrameWay | None]) -> None:
+        """There are ways to these workers, unless there were before."""
+        for peer, way in ways.items():
+            if peer not in self.carriers:
+                self.carriers[peer] = Carrier(way, self.credit, self.way_out.waiting_frames())
 
     def opener(self, *, tracked: bool) -> FrameOpener:
         """What opens the frames that come."""

@@ -32,6 +32,7 @@ from penstock.worker.settings import WorkerSettings
 from penstock.worker.spout_task import SpoutTask
 from penstock.worker.ticks import Ticks
 from penstock.worker.uplinks import Uplinks
+from penstock.worker.way_out import WayOut
 
 __all__ = ["Inbox", "Worker"]
 
@@ -60,6 +61,7 @@ class Worker:
         places: Places,
         inbox: Inbox,
         carriers: dict[int, Carrier],
+        way_out: WayOut,
         credit: CreditTaker,
         opener: FrameOpener,
         uplinks: Uplinks,
@@ -80,6 +82,7 @@ class Worker:
         self._places = places
         self._inbox = inbox
         self._carriers = carriers
+        self._way_out = way_out
         self._credit = credit
         self._returns = CreditReturns(worker=worker, carriers=carriers, window_bytes=settings.credit_window_bytes)
         self.uplinks = uplinks
@@ -185,9 +188,10 @@ class Worker:
         work += self.uplinks.flush(self._exhausted)
         for debt in self.uplinks.debts():
             self._returns.processed(*debt, self.uplinks.assignment)
+        self._way_out.look(self._carriers.values())
         for carrier in self._carriers.values():
             if carrier.waiting_frames:
-                work += carrier.pump()
+                work += carrier.pump(self._way_out.held)
         self._returns.send()
         self._casts.tell()
         if self._acks is not None:
@@ -290,6 +294,7 @@ class Worker:
         self.moving.close()
         for carrier in self._carriers.values():
             carrier.close()
+        self._way_out.close()
         if self._checkpoints is not None:
             self._checkpoints.close()
 

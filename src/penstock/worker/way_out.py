@@ -1,0 +1,133 @@
+"""What the carriers of one worker have in common: by which policy their frames leave, and to whom they give way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence, Set
+from typing import Protocol
+
+from penstock.flow.backlog import OutgoingPolicy, policy_of
+from penstock.flow.giving_way import GivingWay
+from penstock.flow.ledger import AckBook
+from penstock.flow.runs import Runs
+from penstock.transport.board import MOST_OPERATORS, BoardSlot
+from penstock.transport.frames import FrameKind
+from penstock.transport.ring import Route
+from penstock.worker.waiting_frames import ByTask, InOneLine, WaitingFrames
+
+__all__ = ["Leaving", "WayOut"]
+
+LOOK_EVERY_NS = 1_000_000
+
+
+class Leaving(Protocol):
+    """A carrier, as the board sees it."""
+
+    @property
+    def leaves_node(self) -> bool:
+        """Whether it leads to another node. Then it shares the way out with those of other workers."""
+
+    @property
+    def slot(self) -> BoardSlot | None:
+        """The slot of the worker that it leads to, if that is on this node."""
+
+    @property
+    def waiting(self) -> WaitingFrames:
+        """What it keeps."""
+
+
+class WayOut:
+    """One worker's.
+
+    Args:
+        policy: who goes next.
+        interval_ns: how long, and how long others wait.
+        operators: for each edge, the number of the operator that sends on it.
+        edges_in_order: where one source speaks for others: what is sent on these leaves in order.
+        book: where the trees of tuples are counted; None where they are not.
+        steady_ns: a clock that never goes back; where there is a board, the machine's.
+        slot: where this worker says what it has; None without a board.
+    """
+
+    def __init__(
+        self,
+        *,
+        policy: OutgoingPolicy,
+        interval_ns: int,
+        operators: Sequence[int],
+        edges_in_order: Set[int],
+        book: AckBook | None,
+        steady_ns: Callable[[], int],
+        slot: BoardSlot | None = None,
+    ) -> None:
+        self._policy = policy
+        self._interval_ns = interval_ns
+        self._operators = operators
+        self._edges_in_order = edges_in_order
+        self._book = book
+        self._steady_ns = steady_ns
+        self._slot = slot
+        self._giving: dict[int, GivingWay] = {}
+        self._look_at_ns = 0
+        self.held: Collection[int] = ()
+        """The operators whose tuples do not leave the node now, because another worker has more of them."""
+
+    def waiting_frames(self) -> WaitingFrames:
+        """What one carrier keeps its frames in."""
+        if self._policy == "fifo":
+            return InOneLine()
+        return ByTask(
+            place_of=self._place_of,
+            policy=lambda: policy_of(self._policy, interval_ns=self._interval_ns),
+            recount=self._recount,
+            steady_ns=self._steady_ns,
+        )
+
+    def _recount(self, runs: Runs, old: int, new: int) -> None:
+        if self._book is not None:
+            self._book.processed(runs, old)
+            self._book.sent(runs, new)
+
+    def _place_of(self, route: Route) -> tuple[int, int]:
+        edge = route.stream
+        if route.flags in (FrameKind.CAST, FrameKind.TREE) or edge in self._edges_in_order:
+            return ~edge, 0
+        return self._operators[edge], route.source
+
+    def look(self, carriers: Iterable[Leaving]) -> None:
+        """Tells the others of the node what waits here, and finds out who has more. For every turn."""
+        if self._slot is None or self._policy != "lbf":
+            return
+        now_ns = self._steady_ns()
+        if now_ns < self._look_at_ns:
+            return
+        self._look_at_ns = now_ns + LOOK_EVERY_NS
+        own = [0] * MOST_OPERATORS
+        slots = []
+        for carrier in carriers:
+            if carrier.leaves_node:
+                for operator, tuples in carrier.waiting.backlogs():
+                    if 0 <= operator < MOST_OPERATORS:
+                        own[operator] = max(own[operator], tuples)
+            elif (slot := carrier.slot) is not None:
+                slots.append(slot)
+        self._slot.write(own, now_ns)
+        self.held = self._held(own, slots, now_ns) if any(own) else ()
+
+    def _held(self, own: Sequence[int], slots: Iterable[BoardSlot], now_ns: int) -> set[int]:
+        others = [0] * MOST_OPERATORS
+        for slot in slots:
+            for operator, tuples in enumerate(slot.read(now_ns)):
+                others[operator] = max(others[operator], tuples)
+        return {
+            operator
+            for operator, tuples in enumerate(own)
+            if tuples and not self._giving_of(operator).may_go(tuples, others[operator], now_ns)
+        }
+
+    def _giving_of(self, operator: int) -> GivingWay:
+        return self._giving.setdefault(operator, GivingWay(self._interval_ns))
+
+    def close(self) -> None:
+        """Lets go of the board."""
+        if self._slot is not None:
+            self._slot.close()
