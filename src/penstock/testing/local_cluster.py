@@ -278,7 +278,7 @@ class LocalCluster(GivesTurns):
 
     def due_ns(self) -> int | None:
         """See Watcher: the next tick, or the next time that spouts are asked."""
-        ticks = [due for worker in self.workers.values() if (due := worker.next_tick_ns) is not None]
+        ticks = [due for worker in self.workers.values() if (due := worker.next_due_ns) is not None]
         if any(
             not spout.ended and not (isinstance(spout.logic, FedSpout) and spout.logic.is_idle)
             for worker in self.workers.values()

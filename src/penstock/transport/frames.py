@@ -2,8 +2,8 @@
 
 A frame's header travels as the ring's record header (`Route`), or packed in front of the payload on a link:
 
-    target      the task that the frame is for (for credit and passed: the worker; of a broadcast: nobody alone)
-    source      the task that it comes from (for credit, news, passed and got: the worker)
+    target      the task that the frame is for (for credit, passed and loans: the worker; of a broadcast: nobody alone)
+    source      the task that it comes from (for credit, news, passed, got and loans: the worker)
     stream      the edge's number
     assignment  the number of the assignment that its channel was laid by
     flags       the frame's kind
@@ -72,6 +72,15 @@ class FrameKind(IntEnum):
     """the worker that sends this has switched to the assignment in the header: empty (see penstock.worker.clearance)"""
     CLEARED = 14
     """all that was told to the old place of the target has come to its new one: empty"""
+    WANTED = 17
+    """the worker that sends this cannot do all that it has to, and wants others' time: empty (see flow/lending)"""
+    OFFER = 18
+    """how many jobs at a time the worker that sends this would do for the other: msgpack of the number"""
+    LOAN = 19
+    """a piece of a task's queue, of tuples that came on the edge: msgpack of [job, task, [[value, ...], ...]]"""
+    REPAID = 20
+    """what came of it: msgpack of [job, how many at a time from now on, [[[[value, ...], stream, task], ...], ...]];
+    nil in place of what came of one tuple leaves that to the lender"""
 
 
 _HEADER = struct.Struct("<5I")

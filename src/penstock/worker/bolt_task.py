@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -86,6 +87,11 @@ class BoltTask(RunningTask):
         self._runner: Runner = runner_for(self, inputs, tree_by_tree=tree_by_tree)
         self._most_at_once = 16
         """How many tuples of an arrival are done before others have their turn, by how long they took lately."""
+        self.tuple_ns = 0
+        """How long a tuple took lately."""
+        self._lent = 0
+        """How many pieces of the queue are worked on elsewhere, or came back and are not emitted yet."""
+        self._answered: deque[tuple[Arrival, Sequence[list[Any] | None]]] = deque()
 
     def takes(self, arrival: Arrival) -> bool:
         """Whether this came on a channel that leads here, with the fields that come on it."""
@@ -103,7 +109,11 @@ class BoltTask(RunningTask):
         """Whether anything waits to be done: arrivals, markers included, or a tick."""
         if self.waiting:
             return False
-        return bool(self._queue) or (bool(self.rhythms) and any(rhythm.is_due for rhythm in self.rhythms))
+        return (
+            bool(self._queue)
+            or bool(self._answered)
+            or (bool(self.rhythms) and any(rhythm.is_due for rhythm in self.rhythms))
+        )
 
     def run(self, exhausted: set[Channel], most_tuples: int) -> int:
         """Works through the queue until it is empty, `most_tuples` are done or time is up, then ticks if that is due.
@@ -115,9 +125,12 @@ class BoltTask(RunningTask):
             return 0
         queue = self._queue
         started_ns = now_ns = self.clock.now_ns()
-        done = 0
+        done = self._take_answers(now_ns) if self._answered else 0
         while done < most_tuples and now_ns - started_ns < MOST_TURN_NS and (arrival := queue.take()) is not None:
             if arrival.marker is not None:
+                if self._lent:  # what came before a marker is done before it
+                    queue.put_back(arrival)
+                    break
                 done += 1
                 self._act_on(arrival, arrival.marker)
                 self._processed_arrival(self.task, arrival)
@@ -131,6 +144,7 @@ class BoltTask(RunningTask):
             self._runner.run_all(arrivals if self._gatherer is None else self._gatherer.take(*arrivals))
             before_ns, now_ns = now_ns, self.clock.now_ns()
             count = self._note_processed(arrivals, now_ns)
+            self.tuple_ns = (now_ns - before_ns) // max(1, count)
             self._most_at_once = max(1, count * (MOST_TURN_NS // 4) // max(1, now_ns - before_ns))
             done += count
         if self._gatherer is not None:
@@ -223,6 +237,42 @@ class BoltTask(RunningTask):
         else:
             self._runner = runner
 
+    # ---- what others do for it (see penstock.worker.lending)
+
+    def piece(self, edges: Collection[int]) -> Arrival | None:
+        """Takes what is next off the queue, for others to work on; None if it is too little, or not of these edges."""
+        if not isinstance(self._runner, RecordRunner) or self._queue.tuples < 2 * self._most_at_once:
+            return None
+        arrival = self._queue.take()
+        if arrival is None:
+            return None
+        if arrival.marker is not None or arrival.batch is not None or arrival.edge not in edges:
+            self._queue.put_back(arrival)
+            return None
+        self._lent += 1
+        return self._first_piece(arrival) if len(arrival) > self._most_at_once else arrival
+
+    def take_back(self, piece: Arrival) -> None:
+        """Nobody has worked on it."""
+        self._lent -= 1
+        self._queue.put_back(piece)
+
+    def answered(self, piece: Arrival, answers: Sequence[list[Any] | None]) -> None:
+        """Somebody has: what came of it is emitted when there is room for it."""
+        self._answered.append((piece, answers))
+
+    def _take_answers(self, now_ns: int) -> int:
+        runner = self._runner.runner if isinstance(self._runner, CarefulRunner) else self._runner
+        assert isinstance(runner, RecordRunner)
+        done = 0
+        while self._answered:
+            piece, answers = self._answered.popleft()
+            self._note_arrivals([piece], now_ns)
+            runner.run_answered(piece, answers)
+            done += self._note_processed([piece], now_ns)
+            self._lent -= 1
+        return done
+
     # ---- when it moves, or who feeds it does
 
     def _accept_all(self, arrivals: Iterable[Arrival]) -> None:
@@ -267,7 +317,11 @@ class BoltTask(RunningTask):
         """Whether nothing more comes here, because it is about to move."""
         assert self.until != math.inf
         ended = self._alignment.ended_channels
-        return not self._queue and self._channels.are_laid(int(self.until), ended=ended, among=self._channels)
+        return (
+            not self._queue
+            and not self._lent
+            and self._channels.are_laid(int(self.until), ended=ended, among=self._channels)
+        )
 
     @property
     def unsettled(self) -> int:

@@ -31,6 +31,7 @@ from penstock.worker.moving import Moving, to_self
 from penstock.worker.newcomers import Newcomers
 from penstock.worker.opened_logic import opened
 from penstock.worker.past_counts import PastCounts
+from penstock.worker.redirection import Redirection
 from penstock.worker.resume import SpoutProgress
 from penstock.worker.roster import Roster
 from penstock.worker.settings import WorkerSettings
@@ -71,6 +72,7 @@ class Deployment:
         seed: int | None = None,
     ) -> None:
         self._worker = worker
+        self._topology = topology
         self._settings = settings or WorkerSettings()
         self._clock = clock or SystemClock()
         self._inbox = inbox
@@ -141,6 +143,15 @@ class Deployment:
         )
         self._moving = Moving(casts=casts, past=past, departures=departures, newcomers=newcomers, **about)
         helpers = Helpers(roster=roster, credit=wiring.credit, high_water_tuples=self._settings.local_queue_tuples)
+        redirection = Redirection(
+            topology=self._topology,
+            wiring=wiring,
+            roster=roster,
+            context_of=lambda task: self._maker.context(task, wiring.assigned),
+            failures=self.failures,
+            steady_ns=steady_ns_of(self._clock),
+            random_number=self._random_number,
+        )
         self._built = Worker(
             helpers=helpers,
             worker=self._worker,
@@ -159,6 +170,7 @@ class Deployment:
             clock=self._clock,
             casts=casts,
             spare_time=wiring.spare_time,
+            redirection=redirection,
             acks=acks,
             checkpoints=self._checkpoints,
         )

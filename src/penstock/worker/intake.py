@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated
 
 import msgspec
@@ -27,6 +27,8 @@ MOST_EARLY_BYTES = 256 << 20
 """More than credit lets honest peers send before we know of the assignment that they send under."""
 
 _OF_TREES = frozenset((FrameKind.NEWS, FrameKind.PASSED, FrameKind.CLEARED))
+_FOR_WORKERS = frozenset((FrameKind.CREDIT, FrameKind.OFFER, FrameKind.LOAN, FrameKind.REPAID))
+"""Their target is a worker, and no task."""
 _NotNegative = Annotated[int, msgspec.Meta(ge=0)]
 _decode_credit = msgspec.msgpack.Decoder(list[tuple[Channel, _NotNegative]]).decode
 
@@ -46,6 +48,7 @@ class Intake:
         oldest_assignment: frames of an assignment before it are of a time that is over.
         tell_ends: says again which tasks have ended, to these tasks.
         processed: told of a frame that will not be worked on.
+        takers: who takes the frames of other kinds.
     """
 
     def __init__(
@@ -62,6 +65,7 @@ class Intake:
         oldest_assignment: int,
         tell_ends: Callable[[set[int]], None],
         processed: Callable[[int, Arrival], None],
+        takers: Mapping[int, Callable[[Record | EarlyFrame], None]],
     ) -> None:
         self._roster = roster
         self._places = places
@@ -74,6 +78,7 @@ class Intake:
         self._oldest_assignment = oldest_assignment
         self._tell_ends = tell_ends
         self._processed = processed
+        self._takers = takers
         self._early: list[EarlyFrame] = []
         self._early_bytes = 0
         self.misrouted = 0
@@ -128,6 +133,8 @@ class Intake:
             self._moving.taken(record.target, record.source)
         elif kind == FrameKind.SWITCHED:
             self._moving.heard_switched(record.source, record.assignment)
+        elif kind in self._takers:
+            self._takers[kind](record)
         else:
             return False
         return True
@@ -165,7 +172,7 @@ class Intake:
                 bolt.fail(error, culprit)
             return
         bolt = self._roster.bolt_by_task.get(record.target)
-        if bolt is not None and record.flags != FrameKind.CREDIT:
+        if bolt is not None and record.flags not in _FOR_WORKERS:
             bolt.fail(error, culprit)
             place = self._places.at(record.source, record.assignment)
             refused = Arrival(

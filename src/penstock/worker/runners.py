@@ -5,7 +5,7 @@ Exceptions of user code are reported, and the rest goes on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from inspect import isgeneratorfunction
 from itertools import chain, starmap
 from operator import attrgetter, length_hint
@@ -70,6 +70,22 @@ class RecordRunner:
     def run(self, arrival: Arrival) -> None:
         """See Runner."""
         self._run_tuples(self._tuples_of(arrival), arrival.edge)
+
+    def run_answered(self, arrival: Arrival, answers: Iterable[list[Any] | None]) -> None:
+        """As `run`, of an arrival that was worked on elsewhere: with what came of each tuple, or None to do it here."""
+        process, answer_of = self._process, iter(answers)
+
+        def answered(tup: Any) -> Any:
+            answer = next(answer_of)
+            if answer is None:
+                return process(tup)
+            return answer if answer or self._yields else None
+
+        self._process = answered
+        try:
+            self.run(arrival)
+        finally:
+            self._process = process
 
     def _run_tuples(self, tuples: Sequence[Any], edge: int) -> None:
         remaining = iter(tuples)

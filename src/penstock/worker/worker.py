@@ -26,6 +26,7 @@ from penstock.worker.intake import Intake
 from penstock.worker.moving import Moving
 from penstock.worker.past_counts import PastCounts
 from penstock.worker.places import Places
+from penstock.worker.redirection import Redirection
 from penstock.worker.resume import SpoutProgress
 from penstock.worker.roster import Roster
 from penstock.worker.settings import WorkerSettings
@@ -69,6 +70,7 @@ class Worker:
         clock: Clock,
         casts: Casts,
         spare_time: SpareTime,
+        redirection: Redirection,
         acks: Acks | None = None,
         checkpoints: Checkpoints | None = None,
     ) -> None:
@@ -90,6 +92,7 @@ class Worker:
         self._steady_ns = steady_ns_of(clock)
         self._casts = casts
         self._spare_time = spare_time
+        self.redirection = redirection
         self._acks = acks  # None where trees are not tracked
         self._checkpoints = checkpoints  # None where nothing is saved
         self._full_locally: set[Channel] = set()
@@ -106,6 +109,7 @@ class Worker:
             oldest_assignment=places.assignment if checkpoints is not None else 0,
             tell_ends=self._tell_ends,
             processed=self.arrival_processed,
+            takers=redirection.takers,
         )
         self.begun = False
         self._careful_epochs = 0
@@ -184,6 +188,7 @@ class Worker:
         for bolt in self.roster.runnable:
             if bolt.has_work:
                 work += bolt.run(exhausted, settings.turn_tuples)
+        work += self.redirection.work(exhausted)
         self._note_full_queues()
         work += self.uplinks.flush(self._exhausted)
         for debt in self.uplinks.debts():
@@ -211,7 +216,7 @@ class Worker:
             most_s = min(most_s, self._settings.idle_spout_wait_us / 1e6)
         if self.moving.is_copying or any(carrier.waiting_frames for carrier in self._carriers.values()):
             most_s = min(most_s, 0.0005)
-        if (next_ns := self._ticks.next_ns) is not None:
+        if (next_ns := self.next_due_ns) is not None:
             most_s = max(0.0, min(most_s, (next_ns - self._steady_ns()) / 1e9))
         began_ns = self._steady_ns()
         records = self._inbox.read_many(READ_AT_MOST, most_s)
@@ -219,9 +224,10 @@ class Worker:
         self.intake.take(records)
 
     @property
-    def next_tick_ns(self) -> int | None:
-        """When the next tick is due, by the steady time of its clock; None if there is none."""
-        return self._ticks.next_ns
+    def next_due_ns(self) -> int | None:
+        """When the next tick is due, or what is lent, by the steady time of its clock; None if nothing is."""
+        dues = (self._ticks.next_ns, self.redirection.lending.next_due_ns)
+        return min((due for due in dues if due is not None), default=None)
 
     @property
     def ended(self) -> bool:
@@ -235,6 +241,7 @@ class Worker:
 
     def lose(self, peer: int, generation: int) -> None:
         """A peer is dead: whatever others got by way of it has to take another way."""
+        self.redirection.lost(peer)
         if self._casts.lose(peer, generation):
             self.moving.lose(peer)
             if peer in self._carriers and not self._places.on(peer):
@@ -248,6 +255,7 @@ class Worker:
     def meet(self, colleague: Colleague, way: FrameWay) -> None:
         """A peer was restarted: forgets what was under way to it, and tells it again which tasks have ended."""
         peer = colleague.worker
+        self.redirection.lost(peer)
         carrier = self._carriers.get(peer)
         if carrier is None:  # it has no tasks, so nothing goes there
             way.close()
@@ -291,6 +299,7 @@ class Worker:
         """Closes every task and every way out."""
         for running in self.roster.all:
             running.close()
+        self.redirection.borrowing.close()
         self.moving.close()
         for carrier in self._carriers.values():
             carrier.close()

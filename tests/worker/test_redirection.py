@@ -1,0 +1,356 @@
+"""Pieces of a queue that are worked on elsewhere: every tuple counts once, whoever dies or is late."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from penstock.connectors.collect import Collect
+from penstock.flow.delivery import Delivery
+from penstock.flow.spare_time import SpareTime
+from penstock.plan.shape import shape_of
+from penstock.plan.tasks import tasks_of
+from penstock.testing import CapturedSink, FedSpout, LocalCluster, VirtualClock
+from penstock.topology.bolts import Bolt
+from penstock.topology.context import TaskContext
+from penstock.topology.emit import Emit
+from penstock.topology.topology import Topology
+from penstock.topology.tuples import Tuple
+from penstock.worker import bolt_task
+from penstock.worker.bolt_task import BoltTask
+from penstock.worker.settings import WorkerSettings
+from tests.trickle import Trickle
+
+DELIVERIES: list[Delivery] = ["at_most_once", "at_least_once", "exactly_once"]
+NUMBERS = 400
+SMALL = WorkerSettings(spout_turn_tuples=40, turn_tuples=4)
+
+
+@pytest.fixture(autouse=True)
+def _everybody_has_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a virtual clock nothing takes any time: nobody could be found to have some to spare, or to be slow."""
+    monkeypatch.setattr(SpareTime, "share", lambda *_: 1.0)
+    monkeypatch.setattr(bolt_task, "MOST_TURN_NS", 4)  # pieces are as small as those of a slow bolt
+
+
+class Doubled(Bolt):
+    """Says where it was called, and what is the double; of some numbers in another stream, of some nothing."""
+
+    fields = ("double",)
+    streams = MappingProxyType({"odd": ("n", "double")})
+
+    def __init__(self, on_call: Callable[[int, Any], None] = lambda _, __: None) -> None:
+        self.on_call = on_call
+
+    def __deepcopy__(self, memo: Any) -> Doubled:
+        return Doubled(self.on_call)
+
+    def open(self, context: TaskContext) -> None:
+        self.worker = context.worker
+
+    def process(self, tup: Tuple) -> Any:
+        self.on_call(self.worker, tup)
+        if tup.n % 10 == 9:
+            return None
+        return (2 * tup.n,) if tup.n % 2 == 0 else [Emit((tup.n, 2 * tup.n), stream="odd"), (2 * tup.n,)]
+
+
+def doubles(numbers: Any) -> Counter[int]:
+    return Counter(2 * n for n in numbers if n % 10 != 9)
+
+
+class Stage:
+    """numbers -> slow -> sink and odd, each on a worker of its own, with idle workers beside them."""
+
+    def __init__(self, logic: Any = None, *, spout: Any = None, sink: Any = None, **options: Any) -> None:
+        self.sink, self.odd, self.calls = sink or CapturedSink(), CapturedSink(), Counter[int]()
+        self.topology = Topology("redirected")
+        numbers = self.topology.spout("numbers", spout or FedSpout([(n,) for n in range(NUMBERS)], fields=("n",)))
+        slow = self.topology.bolt("slow", Doubled(self.called) if logic is None else logic, numbers.shuffle())
+        self.topology.bolt("sink", self.sink, slow.shuffle())
+        if logic is None or "odd" in getattr(logic, "streams", ()):
+            self.topology.bolt("odd", self.odd, slow.stream("odd").shuffle())
+        idler = self.topology.spout("nothing", FedSpout([], fields=("n",)), tasks=2)
+        self.topology.bolt("void", CapturedSink(), idler.shuffle())
+        place = {"numbers": 0, "slow": 1, "sink": 0, "odd": 0, "void": 0}
+        workers = {task.id: place.get(task.component, 2 + task.index) for task in tasks_of(shape_of(self.topology))}
+        options = {"settings": SMALL, **options}
+        self.cluster = LocalCluster(self.topology, worker_of=workers, **options)
+
+    def called(self, worker: int, _: Any) -> None:
+        self.calls[worker] += 1
+
+    @property
+    def slow(self) -> BoltTask:
+        [bolt] = [bolt for worker in self.cluster.workers.values() for bolt in worker.bolts if bolt.component == "slow"]
+        return bolt
+
+    def call(self) -> None:
+        for worker in self.cluster.workers.values():
+            for bolt in worker.bolts:
+                if bolt.component == "slow":
+                    worker.redirection.lending.call(bolt.task)
+
+    def repaid(self) -> int:
+        return sum(worker.redirection.lending.repaid_tuples for worker in self.cluster.workers.values())
+
+    def __enter__(self) -> Stage:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.cluster.close()
+
+
+@pytest.mark.parametrize("delivery", DELIVERIES)
+def test_others_work_on_a_part_and_everything_counts_once(delivery: Delivery) -> None:
+    with Stage(delivery=delivery, seed=5) as stage:
+        stage.call()
+        stage.cluster.run_to_end()
+        assert stage.repaid() > NUMBERS / 4
+        assert set(stage.calls) > {1}
+        assert sum(stage.calls.values()) == NUMBERS
+    result = stage.cluster.result()
+    assert (result.failures, result.lost) == ([], 0)
+    assert Counter(double for (double,) in stage.sink.values) == doubles(range(NUMBERS))
+    assert Counter(n for n, _ in stage.odd.values) == Counter(n for n in range(NUMBERS) if n % 2 and n % 10 != 9)
+    assert result.counts["slow"].processed == NUMBERS
+
+
+def test_a_generator_is_lent_as_well() -> None:
+    def both(tup: Tuple) -> Any:
+        yield (tup.n,)
+        yield (-tup.n,)
+
+    class Both(Bolt):
+        fields = ("n",)
+        process = staticmethod(both)
+
+    with Stage(Both()) as stage:
+        stage.call()
+        stage.cluster.run_to_end()
+        assert stage.repaid() > 0
+    assert Counter(n for (n,) in stage.sink.values) == Counter([*range(NUMBERS), *(-n for n in range(NUMBERS))])
+
+
+def test_what_fails_elsewhere_is_told_as_a_failure_of_the_task() -> None:
+    class Picky(Bolt):
+        fields = ("n",)
+
+        def process(self, tup: Tuple) -> Any:
+            if tup.n % 100 == 50:
+                message = "not this one"
+                raise ValueError(message)
+            return (tup.n,)
+
+    with Stage(Picky(), delivery="at_most_once") as stage:
+        stage.call()
+        stage.cluster.run_to_end()
+        assert stage.repaid() > 0
+    result = stage.cluster.result()
+    [failure] = result.failures
+    assert (failure.component, failure.message, failure.count) == ("slow", "not this one", 4)
+    assert Counter(n for (n,) in stage.sink.values) == Counter(n for n in range(NUMBERS) if n % 100 != 50)
+
+
+def test_what_cannot_travel_stays() -> None:
+    class Anything:
+        """Made here, and of no use elsewhere."""
+
+    class Strange(Bolt):
+        fields = ("n", "what")
+
+        def process(self, tup: Tuple) -> Any:
+            return tup.n, Anything() if tup.n % 7 == 0 else None
+
+    topo, sink = Topology("strange"), CapturedSink()
+    numbers = topo.spout("numbers", FedSpout([(n,) for n in range(NUMBERS)], fields=("n",)))
+    topo.bolt("sink", sink, topo.bolt("slow", Strange(), numbers.shuffle()).shuffle())
+    topo.bolt("void", CapturedSink(), topo.spout("nothing", FedSpout([], fields=("n",))).shuffle())
+    workers = {task.id: 1 if task.component in ("nothing", "void") else 0 for task in tasks_of(shape_of(topo))}
+    with LocalCluster(topo, worker_of=workers, settings=SMALL) as cluster:
+        cluster.workers[0].redirection.lending.call(cluster.tasks_of("slow")[0])
+        cluster.run_to_end()
+        assert cluster.workers[0].redirection.lending.repaid_tuples > 0
+    assert cluster.result().failures == []
+    assert sorted(n for n, _ in sink.values) == [*range(NUMBERS)]
+    assert all(isinstance(what, Anything) == (n % 7 == 0) for n, what in sink.values)
+
+
+class Keeping(Bolt):
+    fields = ("n",)
+    side_effects = True
+
+    def process(self, tup: Tuple) -> Any:
+        return (tup.n,)
+
+
+class Ticking(Keeping):
+    side_effects = False
+
+    def tick(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("logic", [Keeping(), Ticking()])
+def test_a_bolt_that_must_not_be_elsewhere_is_not(logic: Bolt) -> None:
+    with Stage(logic) as stage:
+        stage.call()
+        stage.cluster.run_to_end()
+        assert stage.repaid() == 0
+    assert len(stage.sink.values) == NUMBERS
+
+
+def test_nothing_is_lent_before_it_is_called_for_or_to_who_has_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Stage() as stage:
+        stage.cluster.run_to_end()
+        assert stage.repaid() == 0
+    monkeypatch.setattr(SpareTime, "share", lambda *_: 0.4)
+    with Stage() as stage:
+        stage.call()
+        stage.cluster.run_to_end()
+        assert stage.repaid() == 0
+        assert set(stage.calls) == {1}
+
+
+def lend_some(stage: Stage) -> None:
+    """Until something is lent, and nobody has worked on it yet."""
+    lending = stage.cluster.workers[1].redirection.lending
+    stage.call()
+    for _ in range(50):
+        for worker in (0, 1):
+            stage.cluster.workers[worker].do_work()
+        if not lending._pieces:
+            for worker in (2, 3):  # they hear that time is wanted, and offer some
+                stage.cluster.workers[worker].do_work()
+        else:
+            return
+    pytest.fail("nothing was lent")
+
+
+@pytest.mark.parametrize("delivery", DELIVERIES)
+def test_a_marker_waits_for_what_was_lent_before_it(delivery: Delivery) -> None:
+    with Stage(delivery=delivery) as stage:
+        lend_some(stage)
+        slow = stage.slow
+        for _ in range(300):
+            for worker in (0, 1):
+                stage.cluster.workers[worker].do_work()
+        assert slow.processed < NUMBERS, "all but what is lent"
+        assert not slow.ended
+        assert slow.queued_tuples == 0
+        stage.cluster.run_to_end()
+    assert Counter(double for (double,) in stage.sink.values) == doubles(range(NUMBERS))
+
+
+def test_a_borrower_that_is_late_costs_nothing_but_time() -> None:
+    clock = VirtualClock()
+    with Stage(clock=clock, delivery="at_most_once") as stage:
+        lend_some(stage)
+        first = stage.cluster.workers[1].redirection.lending
+        lent = len(first._pieces)
+        assert lent > 0
+        first.recall(99)  # somebody else's: nothing comes back by that
+        assert len(first._pieces) == lent
+        for _ in range(300):
+            clock._now_ns += 1_000_000_000
+            for worker in (0, 1):
+                stage.cluster.workers[worker].do_work()
+        assert stage.slow.processed == NUMBERS
+        assert stage.slow.ended
+        in_time = first.repaid_tuples
+        assert stage.calls[2] + stage.calls[3] == 0
+        stage.cluster.run_to_end()
+        assert stage.calls[2] + stage.calls[3] > 0
+        assert first.repaid_tuples == in_time, "what comes late counts for nothing"
+    assert Counter(double for (double,) in stage.sink.values) == doubles(range(NUMBERS))
+
+
+def test_recalled_pieces_are_done_at_home_and_in_order() -> None:
+    with Stage(delivery="at_most_once") as stage:
+        lend_some(stage)
+        lending = stage.cluster.workers[1].redirection.lending
+        lending.recall(stage.slow.task)
+        assert not lending._pieces
+        queued = [tup.n for arrival in stage.slow._queue._ready for tup in arrival.tuples]
+        assert queued == sorted(queued)
+        stage.cluster.run_to_end()
+        assert lending.repaid_tuples == 0
+    assert Counter(double for (double,) in stage.sink.values) == doubles(range(NUMBERS))
+
+
+def test_a_task_that_moves_takes_everything_back_first() -> None:
+    with Stage(delivery="at_least_once", seed=3) as stage:
+        lend_some(stage)
+        stage.cluster.move({stage.slow.task: 3})
+        stage.cluster.settle()
+        stage.call()
+        stage.cluster.run_to_end()
+        assert stage.cluster.worker_of[stage.slow.task] == 3
+    result = stage.cluster.result()
+    assert (result.failures, result.lost) == ([], 0)
+    assert Counter(double for (double,) in stage.sink.values) == doubles(range(NUMBERS))
+
+
+def exact(stage: Stage) -> bool:
+    return Counter(double for (double,) in stage.cluster.result().collected("sink")) == doubles(range(NUMBERS))
+
+
+def endure(stage: Stage, deaths: list[tuple[int, int, int]]) -> None:
+    """So many turns, then somebody dies, and is away for so many turns. Help is called for again and again."""
+    cluster = stage.cluster
+    stage.call()
+    for before, victim, away in deaths:
+        for _ in range(before):
+            cluster.step()
+        if victim in cluster.workers and not cluster.ended:
+            cluster.kill(victim)
+            for _ in range(away):
+                cluster.step()
+            cluster.restart(victim)
+        stage.call()
+    cluster.run_to_end()
+
+
+def deaths_of(workers: list[int]) -> Any:
+    return st.lists(st.tuples(st.integers(0, 150), st.sampled_from(workers), st.integers(0, 30)), max_size=4)
+
+
+sizes = st.builds(
+    WorkerSettings,
+    credit_window_bytes=st.sampled_from([60, 500, 1 << 20]),
+    spout_turn_tuples=st.just(20),
+    turn_tuples=st.integers(1, 8),
+)
+
+
+@pytest.mark.parametrize("delivery", DELIVERIES)
+@given(seed=st.integers(0, 2**32), deaths=deaths_of([2, 3]), sized=sizes)
+@settings(max_examples=12)
+def test_whoever_borrows_and_dies_every_tuple_counts_once(
+    delivery: Delivery, seed: int, deaths: list[tuple[int, int, int]], sized: WorkerSettings
+) -> None:
+    spout = Trickle(range(NUMBERS), field="n")
+    with Stage(delivery=delivery, seed=seed, settings=sized, spout=spout, sink=Collect()) as stage:
+        endure(stage, deaths)
+    assert exact(stage)
+
+
+@pytest.mark.parametrize("delivery", ["at_least_once", "exactly_once"])
+@given(seed=st.integers(0, 2**32), deaths=deaths_of([0, 1, 2, 3]), sized=sizes)
+@settings(max_examples=12)
+def test_whoever_dies_every_tuple_counts_as_is_promised(
+    delivery: Delivery, seed: int, deaths: list[tuple[int, int, int]], sized: WorkerSettings
+) -> None:
+    spout = Trickle(range(NUMBERS), field="n")
+    with Stage(delivery=delivery, seed=seed, settings=sized, spout=spout, sink=Collect()) as stage:
+        endure(stage, deaths)
+    if delivery == "exactly_once":
+        assert exact(stage)
+    collected = {double for (double,) in stage.cluster.result().collected("sink")}
+    assert collected == doubles(range(NUMBERS)).keys()
