@@ -81,11 +81,13 @@ from penstock.control.protocol import (
 )
 from penstock.control.scheduling import AskScheduling
 from penstock.plan.assignment import Assignment
+from penstock.topology.emit import Emit
 from penstock.transport.frames import FrameKind, pack_header
 from penstock.transport.ring import Route
 from penstock.transport.values import encode_rows
 from penstock.worker.batches import batch_to_payload, to_batch
 from penstock.worker.care import Care
+from penstock.worker.loan_frames import Answer, encode_loan, encode_offer, encode_repaid
 from penstock.worker.resume import SpoutProgress
 from penstock.worker.task_checkpoints import TaskRestore
 from tests.control.stage import EDGES, TASKS, Stage, register
@@ -142,7 +144,14 @@ def batches() -> list[bytes]:
 def frames() -> list[bytes]:
     """What workers send each other, but for batches: a byte for the kind, and the payload."""
     one_by_one, to_all = real_frames(VALUES), real_frames(VALUES, broadcast=True)
-    return [bytes([kind]) + payload for kind, payload in one_by_one + to_all]
+    answers: list[Answer] = [[(value,), Emit((value, 1), stream="odd", task=2)] for value in VALUES]
+    lent = [
+        (FrameKind.WANTED, b""),
+        (FrameKind.OFFER, encode_offer(2)),
+        (FrameKind.LOAN, encode_loan(2**63, 1, [(value, 1) for value in VALUES])),
+        (FrameKind.REPAID, encode_repaid(2**63, 2, [None, [], *answers])),
+    ]
+    return [bytes([kind]) + payload for kind, payload in one_by_one + to_all + lent]
 
 
 def greetings() -> list[bytes]:

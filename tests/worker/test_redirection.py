@@ -7,6 +7,7 @@ from collections.abc import Callable
 from types import MappingProxyType
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -158,6 +159,46 @@ def test_what_fails_elsewhere_is_told_as_a_failure_of_the_task() -> None:
     assert Counter(n for (n,) in stage.sink.values) == Counter(n for n in range(NUMBERS) if n % 100 != 50)
 
 
+class Everything(Bolt):
+    """Returns outputs of every kind that there is."""
+
+    fields = ("n",)
+
+    def process(self, tup: Tuple) -> Any:
+        kinds = [tup, [tup], (tup.n,), Emit(tup), Emit([tup.n]), pa.record_batch({"n": [tup.n]})]
+        return kinds[tup.n % len(kinds)]
+
+
+def test_outputs_of_every_kind_come_back() -> None:
+    with Stage(Everything(), delivery="at_most_once") as stage:
+        stage.call()
+        stage.cluster.run_to_end()
+        assert stage.repaid() > 0
+    assert stage.cluster.result().failures == []
+    assert Counter(n for (n,) in stage.sink.values) == Counter(range(NUMBERS))
+
+
+class NotElsewhere(Doubled):
+    """Cannot be opened anywhere but where it belongs."""
+
+    def open(self, context: TaskContext) -> None:
+        super().open(context)
+        if context.worker != 1:
+            message = "only there"
+            raise OSError(message)
+
+    def __deepcopy__(self, memo: Any) -> NotElsewhere:
+        return NotElsewhere(self.on_call)
+
+
+def test_who_cannot_open_the_bolt_gives_back_what_it_was_lent() -> None:
+    with Stage(NotElsewhere(), delivery="at_most_once") as stage:
+        stage.call()
+        stage.cluster.run_to_end()
+    assert [failure.message for failure in stage.cluster.result().failures] == ["only there"]
+    assert Counter(double for (double,) in stage.sink.values) == doubles(range(NUMBERS))
+
+
 def test_what_cannot_travel_stays() -> None:
     class Anything:
         """Made here, and of no use elsewhere."""
@@ -284,8 +325,9 @@ def test_recalled_pieces_are_done_at_home_and_in_order() -> None:
     assert Counter(double for (double,) in stage.sink.values) == doubles(range(NUMBERS))
 
 
-def test_a_task_that_moves_takes_everything_back_first() -> None:
-    with Stage(delivery="at_least_once", seed=3) as stage:
+@pytest.mark.parametrize("delivery", DELIVERIES)
+def test_a_task_that_moves_takes_everything_back_first(delivery: Delivery) -> None:
+    with Stage(delivery=delivery, seed=3) as stage:
         lend_some(stage)
         stage.cluster.move({stage.slow.task: 3})
         stage.cluster.settle()

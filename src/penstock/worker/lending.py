@@ -92,7 +92,9 @@ class Lending:
         if piece is not None and len(answers) != len(piece[1]):
             message = f"what came of {len(piece[1])} tuples is told of {len(answers)}"
             raise ValueError(message)
-        if self._lender.repaid(job, record.source, room):
+        was_of_use = any(answer is not None for answer in answers)
+        # Who could do nothing of it is asked again, now and then: perhaps the next piece is another matter.
+        if self._lender.repaid(job, record.source, room if was_of_use else 0):
             bolt, arrival = self._pieces.pop(job)
             self.repaid_tuples += len(arrival)
             bolt.answered(arrival, answers)

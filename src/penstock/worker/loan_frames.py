@@ -8,6 +8,7 @@ from typing import Annotated, Any, TypeAlias
 import msgspec
 
 from penstock.topology.emit import DEFAULT_STREAM, Emit, Output
+from penstock.topology.tuples import Tuple
 from penstock.transport.values import UNENCODABLE, portable, portable_rows, row_decoder
 
 __all__ = ["Answer", "Repaid", "decode_offer", "decode_repaid", "encode_loan", "encode_offer", "encode_repaid"]
@@ -59,7 +60,7 @@ def _sent(answer: Answer) -> list[Any] | None:
 def _sent_output(output: Output) -> Any:
     if not isinstance(output, Emit):
         return [*map(portable, output)], DEFAULT_STREAM, None
-    if not isinstance(output.values, Sequence) or isinstance(output.values, str | bytes):
+    if not isinstance(output.values, tuple | list | Tuple):
         message = f"wanted a sequence of values, got {output.values!r}"
         raise TypeError(message)
     return [*map(portable, output.values)], output.stream, output.task
