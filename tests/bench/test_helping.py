@@ -177,6 +177,7 @@ def look(run_s: float, done: int) -> RunMetrics:
             kind=kind,  # type: ignore[arg-type]
             tasks=1,
             processed=processed,
+            helped=0,
             emitted=processed,
             failed=0,
             backlog=backlog,

@@ -36,8 +36,9 @@ LOAD_BYTES = 32 << 10
 # ring of 8 MiB. What is offered while a test lasts is a multiple: a worker that took it all would be a gigabyte larger
 # after some seconds.
 MOST_GROWTH_BYTES = 96 << 20
-# Of each of the two tasks of `pass`: a window, and what a turn of the spout makes of it.
-MOST_WAITING = 2 * ((1 << 20) // LOAD_BYTES + 256)
+# Of each of the two tasks of `pass`: a window, and what may have waited for it when it got its turn, which is another
+# window and a turn of the spout.
+MOST_WAITING = 2 * (2 * (1 << 20) // LOAD_BYTES + 256) + 256
 
 _LOOK_EVERY_S = 0.02
 _AT_ONCE = 16
@@ -159,15 +160,14 @@ class Tally(StatefulBolt):
 
 
 class SlowApart(msgspec.Struct, frozen=True, kw_only=True):
-    """Nothing but `slow` on the last worker that is there; the others share out the rest."""
+    """Nothing but `slow` on the last worker that is there, and no bolt with its source: all that waits has come far."""
 
     name: ClassVar[str] = "slow-apart"
 
     def plan(self, request: PlanRequest) -> Assignment:
-        *others, last = sorted(slot.worker for slot in request.slots)
-        worker_of = {
-            task.id: last if task.component == "slow" else others[task.id % len(others)] for task in request.tasks
-        }
+        first, *others, last = sorted(slot.worker for slot in request.slots)
+        alone = {"numbers": first, "beats": first, "tally": first, "slow": last}
+        worker_of = {task.id: alone.get(task.component, others[task.index % len(others)]) for task in request.tasks}
         return Assignment(number=request.next_number, worker_of=worker_of)
 
 
