@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 
 from penstock.errors import TopologyError
-from penstock.plan.edges import Edge, edges_of
+from penstock.plan.edges import Edge, edges_of, help_edges_of
 from penstock.plan.shape import ComponentShape, InputShape, TopologyShape, shape_of
 from penstock.plan.tasks import Task, tasks_of
 from penstock.topology.topology import Topology
@@ -49,9 +49,15 @@ def test_tasks_are_numbered_from_the_sources_down() -> None:
 
 def test_edges_say_which_input_of_their_target_they_are() -> None:
     assert edges_of(shape_of(wordcount())) == (
-        Edge(id=0, source="lines", stream="default", target="split", input=0, grouping="Shuffle"),
+        Edge(id=0, source="lines", stream="default", target="split", input=0, grouping="Shuffle", helped=True),
         Edge(id=1, source="split", stream="default", target="count", input=0, grouping="By"),
         Edge(id=2, source="lines", stream="default", target="count", input=1, grouping="Broadcast"),
+    )
+
+
+def test_what_others_do_for_a_bolt_goes_where_its_own_work_goes() -> None:
+    assert help_edges_of(shape_of(wordcount())) == (
+        Edge(id=3, source="lines", stream="default", target="count", input=0, grouping="By", via="split", helps=0),
     )
 
 

@@ -1,6 +1,7 @@
 """What waits leaves by the policy, and whatever relies on an order finds it."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import msgspec
 import pytest
@@ -63,7 +64,9 @@ steps = st.lists(st.one_of(frames, st.none()), max_size=80)
 def test_all_leave_once_and_whoever_relies_on_an_order_finds_it(
     steps: list[WaitingFrame | None], policy: OutgoingPolicy
 ) -> None:
-    waiting, sent, left = by_task(policy), [], []
+    waiting = by_task(policy)
+    sent: list[Any] = []
+    left: list[Any] = []
     for step in steps:
         if step is not None:
             waiting.add(msgspec.structs.replace(step, payload=str(len(sent)).encode()))

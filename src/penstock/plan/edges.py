@@ -27,6 +27,8 @@ class Edge(msgspec.Struct, frozen=True, kw_only=True):
     input: int
     """Which of the target's inputs it is: the same stream may be taken twice, with two groupings."""
     grouping: str
+    helped: bool = False
+    """Whether others than the target's tasks may work on what comes on it."""
     via: str | None = None
     """Of a help edge: the bolt whose work is done by the source's tasks, and whose stream it is."""
     helps: int | None = None
@@ -40,36 +42,30 @@ class Edge(msgspec.Struct, frozen=True, kw_only=True):
 
 def edges_of(shape: TopologyShape) -> tuple[Edge, ...]:
     """All edges as the user has declared them, with ids dense from 0, in topological order of their targets."""
-    return tuple(edge for edge, _ in _declared(shape))
-
-
-def help_edges_of(shape: TopologyShape) -> tuple[Edge, ...]:
-    """All help edges, with ids behind those of the others."""
-    declared = _declared(shape)
-    ways = [(into, out) for into, may_help in declared if may_help for out, _ in declared if out.source == into.target]
-    return tuple(
-        msgspec.structs.replace(out, id=number, source=into.source, via=into.target, helps=into.id)
-        for number, (into, out) in enumerate(ways, len(declared))
-    )
-
-
-def _declared(shape: TopologyShape) -> list[tuple[Edge, bool]]:
     places = (
         (component.name, position, taken)
         for component in shape.in_topological_order()
         for position, taken in enumerate(component.inputs)
     )
-    return [
-        (
-            Edge(
-                id=number,
-                source=taken.source,
-                stream=taken.stream,
-                target=target,
-                input=position,
-                grouping=taken.grouping,
-            ),
-            taken.helps,
+    return tuple(
+        Edge(
+            id=number,
+            source=taken.source,
+            stream=taken.stream,
+            target=target,
+            input=position,
+            grouping=taken.grouping,
+            helped=taken.helped,
         )
         for number, (target, position, taken) in enumerate(places)
-    ]
+    )
+
+
+def help_edges_of(shape: TopologyShape) -> tuple[Edge, ...]:
+    """All help edges, with ids behind those of the others."""
+    declared = edges_of(shape)
+    ways = [(into, out) for into in declared if into.helped for out in declared if out.source == into.target]
+    return tuple(
+        msgspec.structs.replace(out, id=number, source=into.source, via=into.target, helps=into.id)
+        for number, (into, out) in enumerate(ways, len(declared))
+    )

@@ -19,8 +19,8 @@ class InputShape(msgspec.Struct, frozen=True, kw_only=True):
     stream: str
     grouping: str
     """The name of the grouping's class, for schedulers and people. What it does is known to the topology alone."""
-    helps: bool = False
-    """Whether who gives what comes by this may do the bolt's work with it instead."""
+    helped: bool = False
+    """Whether others may do the bolt's work on what comes by this."""
 
 
 class ComponentShape(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,7 +75,7 @@ def shape_of(topology: Topology) -> TopologyShape:
                         source=taken.source,
                         stream=taken.stream,
                         grouping=type(taken.grouping).__name__,
-                        helps=spec.name in helped and is_helped_on(taken),
+                        helped=spec.name in helped and is_helped_on(taken),
                     )
                     for taken in spec.inputs
                 ),

@@ -10,7 +10,6 @@ from typing import Any
 
 from penstock.flow.credit import Channel
 from penstock.topology.context import TaskContext
-from penstock.topology.lendable import is_lendable
 from penstock.topology.topology import Topology
 from penstock.transport.frames import FrameKind
 from penstock.worker.borrowing import Borrowing
@@ -46,8 +45,7 @@ class Redirection:
         steady_ns: Callable[[], int],
         random_number: Callable[[], int],
     ) -> None:
-        components = topology.components
-        edges = {edge.id: edge for edge in wiring.edges if is_lendable(components, edge.target, edge.input)}
+        edges = {edge.id: edge for edge in wiring.edges if edge.helped}
         self.lending = Lending(
             wiring=wiring,
             roster=roster,

@@ -198,8 +198,7 @@ class Wiring:
 
     def helped_from(self, component: str) -> list[Edge]:
         """The edges from a component to bolts whose work its tasks may do."""
-        helped = {edge.helps for edge in self.edges}
-        return [edge for edge in self.edges if edge.source == component and edge.id in helped]
+        return [edge for edge in self.edges if edge.source == component and edge.helped and edge.via is None]
 
     def help_lane(self, edge: Edge, helper: HelperTask, tracking: Tracking | None, assigned: AssignedTasks) -> Lane:
         """From a helper's host to it."""
