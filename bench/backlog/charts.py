@@ -1,8 +1,9 @@
-"""What was simulated, as charts: Hone's figures 6 to 8."""
+"""What was simulated and measured, as charts: Hone's figures 6 to 8, 10 and 12."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from bench.backlog.measured import FIFO, LBF, ROUND_ROBIN, Measured
 from bench.backlog.simulated import (
     FIXED_QUEUES,
     FIXED_RATE_PER_S,
@@ -60,4 +61,25 @@ def _save(
             policy: [(place_of(cell.setting), cell.spread(policy, value_of).median) for cell in cells]
             for policy in POLICIES
         },
+    )
+
+
+def save_latency_charts(out: Path, measured: Sequence[Measured]) -> tuple[Path, ...]:
+    """For each grouping and rate, the mean latency by the interval."""
+    return tuple(_save_latency(out, one) for one in measured)
+
+
+def _save_latency(out: Path, one: Measured) -> Path:
+    of_lbf = {interval: one.spread(f"{LBF} {interval} ms", "mean_ms").median for interval in one.intervals_ms}
+    of_others = {
+        name: one.spread(contestant, "mean_ms").median
+        for name, contestant in ((FIFO, FIFO), (ROUND_ROBIN, one.round_robin))
+    }
+    return save_line_chart(
+        out / f"latency-{one.experiment.grouping.replace(' ', '-')}-{one.experiment.per_s:g}-per-s.png",
+        title=f"Mean latency: {one.experiment.name}",
+        x=Axis(label="interval, ms", logarithmic=False),
+        y=Axis(label="ms"),
+        lines={LBF: [*of_lbf.items()]}
+        | {name: [(interval, mean) for interval in one.intervals_ms] for name, mean in of_others.items()},
     )

@@ -1,7 +1,8 @@
-"""What was simulated, as tables."""
+"""What was simulated and measured, as tables."""
 
 from collections.abc import Callable, Sequence
 
+from bench.backlog.measured import FIFO, Measured
 from bench.backlog.simulated import Cell, delay_ms, fairness, worst_backlog
 from bench.backlog.simulation import LBF, PAPERS, POLICIES, SKIPPING, Simulated
 from bench.report import Table, format_figure
@@ -52,6 +53,34 @@ def _fairness(cells: Sequence[Cell], seeds: int) -> Table:
             for cell in cells
         ),
         note=f"1: all alike, or all empty. {_NOTE} {seeds} seeds.",
+    )
+
+
+def latency_tables(measured: Sequence[Measured], rounds: int) -> tuple[Table, ...]:
+    """How old words are when they are counted, for each grouping and rate."""
+    return tuple(
+        Table(
+            title=f"Latency: {one.experiment.name}",
+            columns=(
+                "policy",
+                "mean, ms",
+                "p99, ms",
+                "mean of the slowest split task, ms",
+                "mean smaller than fifo's by",
+            ),
+            rows=tuple(
+                (
+                    contestant,
+                    spread_text(one.spread(contestant, "mean_ms")),
+                    spread_text(one.spread(contestant, "p99_ms")),
+                    spread_text(one.spread(contestant, "slowest_task_ms")),
+                    "" if contestant == FIFO else share_text(one.reduction(contestant)),
+                )
+                for contestant in one.rounds
+            ),
+            note=f"The median of {rounds} rounds (lowest to highest).",
+        )
+        for one in measured
     )
 
 

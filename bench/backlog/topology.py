@@ -36,7 +36,7 @@ class Sentences(ps.Spout):
 
     def next(self) -> list[tuple[str, int]] | None:
         now_s = (time.monotonic_ns() - self.start_ns) / 1e9
-        due = []
+        due: list[tuple[str, int]] = []
         while self.due_s <= now_s:
             if self.due_s > self.seconds:
                 if due:
@@ -104,7 +104,7 @@ class SplitHereCountThere(msgspec.Struct, frozen=True, kw_only=True):
     def plan(self, request: PlanRequest) -> Assignment:
         """Dealt round-robin on each node."""
         here, there = sorted({slot.node for slot in request.slots})
-        worker_of = {}
+        worker_of: dict[int, int] = {}
         for node, components in ((here, ("sentences", "split")), (there, ("count",))):
             workers = sorted(slot.worker for slot in request.slots if slot.node == node)
             for component in components:

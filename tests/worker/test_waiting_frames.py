@@ -1,7 +1,6 @@
 """What waits leaves by the policy, and whatever relies on an order finds it."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import msgspec
 import pytest
@@ -65,8 +64,8 @@ def test_all_leave_once_and_whoever_relies_on_an_order_finds_it(
     steps: list[WaitingFrame | None], policy: OutgoingPolicy
 ) -> None:
     waiting = by_task(policy)
-    sent: list[Any] = []
-    left: list[Any] = []
+    sent: list[Route] = []
+    left: list[int] = []
     for step in steps:
         if step is not None:
             waiting.add(msgspec.structs.replace(step, payload=str(len(sent)).encode()))
