@@ -51,9 +51,10 @@ class Lent(RuleBasedStateMachine):
         self.lender.offered(worker, room)
         self.offered[worker] = room if self.lender.called else 0
 
-    @rule(data=st.data(), patience_ns=st.integers(1, 100))
-    def lend(self, data: Any, patience_ns: int) -> None:
-        borrower = self.lender.borrower()
+    @rule(data=st.data(), patience_ns=st.integers(1, 100), most=st.integers(1, 3))
+    def lend(self, data: Any, patience_ns: int, most: int) -> None:
+        borrower = self.lender.borrower(most)
+        assert borrower is None or sum(worker == borrower for _, worker, _ in self.lent.values()) < most
         if borrower is None or not self.lender.called:
             return
         task = data.draw(st.sampled_from(sorted(self.lender.called)))
@@ -100,7 +101,7 @@ class Lent(RuleBasedStateMachine):
         self.offered.clear()
         self.take_back(self.lender.all_back())
         assert not self.lent
-        assert self.lender.borrower() is None
+        assert self.lender.borrower(3) is None
 
     @invariant()
     def every_job_ends_once_or_is_lent(self) -> None:
@@ -110,7 +111,7 @@ class Lent(RuleBasedStateMachine):
 
     @invariant()
     def nobody_has_more_than_was_offered_when_it_was_lent(self) -> None:
-        borrower = self.lender.borrower()
+        borrower = self.lender.borrower(3)
         if borrower is not None:
             having = Counter(worker for _, worker, _ in self.lent.values())
             assert having[borrower] < self.offered[borrower]
@@ -135,7 +136,7 @@ def test_an_offer_that_nobody_asked_for_any_more_is_forgotten() -> None:
     lender = Lender()
     lender.offered(1, 2)
     lender.call(7)
-    assert lender.borrower() is None
+    assert lender.borrower(3) is None
 
 
 def test_whoever_has_the_least_to_do_is_lent_the_next_piece() -> None:
@@ -144,7 +145,7 @@ def test_whoever_has_the_least_to_do_is_lent_the_next_piece() -> None:
     lender.offered(1, 2)
     lender.offered(2, 2)
     for job in range(4):
-        borrower = lender.borrower()
+        borrower = lender.borrower(3)
         assert borrower == 1 + job % 2
         lender.lend(job, 7, borrower, 100)
-    assert lender.borrower() is None
+    assert lender.borrower(3) is None

@@ -37,7 +37,7 @@ SMALL = WorkerSettings(spout_turn_tuples=40, turn_tuples=4)
 def _everybody_has_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a virtual clock nothing takes any time: nobody could be found to have some to spare, or to be slow."""
     monkeypatch.setattr(SpareTime, "share", lambda *_: 1.0)
-    monkeypatch.setattr(bolt_task, "MOST_TURN_NS", 4)  # pieces are as small as those of a slow bolt
+    monkeypatch.setattr(bolt_task, "PIECE_NS", 1)  # pieces are as small as those of a slow bolt
 
 
 class Doubled(Bolt):

@@ -70,11 +70,15 @@ class Lender:
         else:
             self._room.pop(worker, None)
 
-    def borrower(self) -> int | None:
-        """Who should be lent the next piece: who has the least to do for others; None if nobody has room."""
+    def borrower(self, most_jobs: int) -> int | None:
+        """Who should be lent the next piece: who has the least to do for us; None if nobody has room.
+
+        Nobody is given more than `most_jobs`: a marker may have to wait for all of them.
+        """
         having = self._having()
-        able = [(having.get(worker, 0), worker) for worker, room in self._room.items() if having.get(worker, 0) < room]
-        return min(able)[1] if able else None
+        able = [(jobs, worker) for worker, room in self._room.items() if (jobs := having.get(worker, 0)) < room]
+        jobs, worker = min(able, default=(most_jobs, None))
+        return worker if jobs < most_jobs else None
 
     def lend(self, number: int, task: int, borrower: int, due_ns: int) -> None:
         """A piece is lent. The number is one that no job has had, in this process or in one before it."""

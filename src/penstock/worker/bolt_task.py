@@ -32,6 +32,8 @@ from penstock.worker.tracked_runners import TrackedBatchRunner, TrackedRecordRun
 __all__ = ["BoltTask"]
 
 MOST_TURN_NS = 20_000_000
+PIECE_NS = MOST_TURN_NS // 4
+"""How long a piece of an arrival should take, if it does not have to be done whole."""
 
 
 class Succession(NamedTuple):
@@ -145,7 +147,7 @@ class BoltTask(RunningTask):
             before_ns, now_ns = now_ns, self.clock.now_ns()
             count = self._note_processed(arrivals, now_ns)
             self.tuple_ns = (now_ns - before_ns) // max(1, count)
-            self._most_at_once = max(1, count * (MOST_TURN_NS // 4) // max(1, now_ns - before_ns))
+            self._most_at_once = max(1, count * PIECE_NS // max(1, now_ns - before_ns))
             done += count
         if self._gatherer is not None:
             self._gatherer.lose_patience()

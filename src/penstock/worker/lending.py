@@ -14,7 +14,7 @@ from penstock.transport.frames import FrameKind
 from penstock.transport.ring import Route
 from penstock.transport.values import UNENCODABLE
 from penstock.worker.arrival import Arrival
-from penstock.worker.bolt_task import BoltTask
+from penstock.worker.bolt_task import PIECE_NS, BoltTask
 from penstock.worker.early_frames import EarlyFrame
 from penstock.worker.lanes import MOST_FRAME_BYTES
 from penstock.worker.loan_frames import decode_offer, decode_repaid, encode_loan
@@ -22,6 +22,9 @@ from penstock.worker.roster import Roster
 from penstock.worker.wiring import Wiring
 
 __all__ = ["Lending"]
+
+AHEAD_NS = 8 * PIECE_NS
+"""What a borrower is given to go on with, while this worker may be busy for a turn: two pieces at least."""
 
 LATE_AFTER_NS = 250_000_000
 """A job is given this long, and ten times what the lender would take for it."""
@@ -122,8 +125,11 @@ class Lending:
         # If those behind it are full, it is not the task that is too slow.
         if bolt is None or bolt.waiting or bolt.leaving or bolt.blocked_by(exhausted):
             return 0
+        most_jobs = max(2, AHEAD_NS // max(PIECE_NS, bolt.tuple_ns))
         lent = 0
-        while (borrower := self._lender.borrower()) is not None and (piece := bolt.piece(self._edges)) is not None:
+        while (borrower := self._lender.borrower(most_jobs)) is not None and (
+            piece := bolt.piece(self._edges)
+        ) is not None:
             job = self._random_number()
             payload = _payload(job, task, piece)
             if payload is None:
