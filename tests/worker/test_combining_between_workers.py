@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from penstock.connectors.collect import Collect
@@ -121,7 +121,19 @@ def test_whatever_the_layout_all_that_was_emitted_arrives_once(
 deaths = st.lists(st.tuples(st.integers(0, 80), st.integers(0, 4), st.booleans(), st.integers(0, 60)), max_size=4)
 
 
-@given(layouts(), sizes, st.integers(0, 2**32), deaths)
+# A worker that was restarted has used up its credit before the one that it sends to has met it.
+RESTARTED_SENDER = {
+    "layout": Layout(1, {0: 4, 1: 1, 2: 0, 3: 2, 4: 4, 5: 3, 6: 4, 7: 0}, {0: "a", 1: "b", 2: "a", 3: "a", 4: "b"}),
+    "sized": WorkerSettings(
+        credit_window_bytes=214, inbox_bytes=123, local_queue_tuples=7, turn_tuples=5, spout_turn_tuples=4
+    ),
+    "seed": 281,
+    "deaths": [(78, 4, True, 2), (33, 0, True, 22), (21, 4, False, 12), (69, 3, False, 19)],
+}
+
+
+@given(layout=layouts(), sized=sizes, seed=st.integers(0, 2**32), deaths=deaths)
+@example(**RESTARTED_SENDER)
 @settings(max_examples=25)
 def test_at_least_once_every_tuple_arrives_whoever_dies(
     layout: Layout, sized: WorkerSettings, seed: int, deaths: list[tuple[int, int, bool, int]]

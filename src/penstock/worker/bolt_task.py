@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from penstock._native import Histogram
-from penstock.flow.credit import Channel
+from penstock.flow.credit import Channel, target_of_edge
 from penstock.flow.runs import split_runs
 from penstock.topology.collecting import CollectingBolt
 from penstock.topology.transactional import TransactionalSink
@@ -71,6 +71,7 @@ class BoltTask(RunningTask):
         """The assignment that takes it away."""
         self._channels = LaidChannels(channels, assignment)
         self._successions: list[Succession] = []
+        self._combined = frozenset(edge for edge, given in inputs.items() if given.combined)
         self._columns = {edge: [*given.fields] for edge, given in inputs.items()}
         self._alignment = Alignment(channels)
         self._processed_arrival = processed_arrival
@@ -100,6 +101,12 @@ class BoltTask(RunningTask):
         if (arrival.edge, arrival.source) not in self._channels:
             return False
         return arrival.batch is None or arrival.batch.schema.names == self._columns[arrival.edge]
+
+    def credit_from(self, sources: Collection[int]) -> set[Channel]:
+        """The channels on which these tasks need credit to send to it."""
+        from_them = [(edge, source) for edge, source in self._channels if source in sources]
+        put_together = {(source, target_of_edge(edge)) for edge, source in from_them if edge in self._combined}
+        return put_together | {(source, self.task) for _, source in from_them}
 
     def accept(self, arrival: Arrival) -> None:
         """Puts an arrival at the end of the queue."""

@@ -265,8 +265,9 @@ class Worker:
         if self._acks is not None:
             self._acks.restarted(peer)
         self._credit.forget(restarted)
-        channels = [(source, bolt.task) for bolt in self.bolts for source in bolt.sources & restarted]
-        self._returns.meet(peer, [*channels, *self.uplinks.channels_from(peer)], self._places.assignment)
+        channels = {channel for bolt in self.bolts for channel in bolt.credit_from(restarted)}
+        channels.update(self.uplinks.channels_from(peer))
+        self._returns.meet(peer, sorted(channels), self._places.assignment)
         self._casts.meet(colleague)
         self.moving.meet(peer)
         self.uplinks.meet(peer)
