@@ -23,7 +23,7 @@ from tests.trickle import Trickle
 SEED = int(os.environ.get("PENSTOCK_CHAOS_SEED", "0")) or random.SystemRandom().randrange(1, 2**32)
 ROUNDS = int(os.environ.get("PENSTOCK_CHAOS_ROUNDS", "10"))
 TIGHT = WorkerSettings(
-    credit_window_bytes=100, inbox_bytes=200, turn_tuples=4, spout_turn_tuples=4, local_queue_tuples=8
+    credit_window_bytes=100, inbox_bytes=200, turn_tuples=4, spout_turn_tuples=4, high_water_tuples=8
 )
 
 

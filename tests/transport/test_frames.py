@@ -47,6 +47,8 @@ def test_kinds_never_change_their_number() -> None:
         "TAKEN": 12,
         "SWITCHED": 13,
         "CLEARED": 14,
+        "PRESSURE": 15,
+        "ANSWER": 16,
         "WANTED": 17,
         "OFFER": 18,
         "LOAN": 19,

@@ -66,7 +66,7 @@ def rows_of_a_run(
     chance = random.Random(seed)
     settings = WorkerSettings(
         credit_window_bytes=chance.choice([2000, 1 << 20]),
-        local_queue_tuples=64,
+        high_water_tuples=64,
         spout_turn_tuples=chance.choice([16, 256]),
     )
     with LocalCluster(topology, workers=WORKERS, seed=seed, delivery=delivery, settings=settings) as cluster:

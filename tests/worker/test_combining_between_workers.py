@@ -28,7 +28,7 @@ sizes = st.builds(
     WorkerSettings,
     credit_window_bytes=st.integers(1, 300),
     inbox_bytes=st.integers(1, 300),
-    local_queue_tuples=st.integers(1, 20),
+    high_water_tuples=st.integers(1, 20),
     turn_tuples=st.integers(1, 8),
     spout_turn_tuples=st.integers(1, 8),
 )
@@ -125,7 +125,7 @@ deaths = st.lists(st.tuples(st.integers(0, 80), st.integers(0, 4), st.booleans()
 RESTARTED_SENDER = {
     "layout": Layout(1, {0: 4, 1: 1, 2: 0, 3: 2, 4: 4, 5: 3, 6: 4, 7: 0}, {0: "a", 1: "b", 2: "a", 3: "a", 4: "b"}),
     "sized": WorkerSettings(
-        credit_window_bytes=214, inbox_bytes=123, local_queue_tuples=7, turn_tuples=5, spout_turn_tuples=4
+        credit_window_bytes=214, inbox_bytes=123, high_water_tuples=7, turn_tuples=5, spout_turn_tuples=4
     ),
     "seed": 281,
     "deaths": [(78, 4, True, 2), (33, 0, True, 22), (21, 4, False, 12), (69, 3, False, 19)],
@@ -144,6 +144,19 @@ def test_at_least_once_every_tuple_arrives_whoever_dies(
         cluster.run_to_end()
 
     assert numbers_in(sink.values).keys() == ONCE.keys()
+
+
+@pytest.mark.parametrize("seed", [0, 3, 6, 7, 8, 10])
+def test_credit_comes_back_for_what_was_sent_before_the_target_met_its_new_sender(seed: int) -> None:
+    """The head of a node is restarted, and sends at once to a worker that has the target, and none of the sources."""
+    places = {0: 0, 1: 4, 2: 3, 3: 1, 4: 1, 5: 4, 6: 3, 7: 3, 8: 3, 9: 3}
+    layout = Layout(3, places, {0: "a", 1: "b", 2: "a", 3: "b", 4: "a"})
+    sized = WorkerSettings(
+        credit_window_bytes=88, inbox_bytes=2, high_water_tuples=6, turn_tuples=4, spout_turn_tuples=6
+    )
+    with cluster_of(layout, CapturedSink(), settings=sized, seed=seed) as cluster:
+        die(cluster, [(70, 4, False, 32), (75, 3, False, 10)])
+        cluster.run_to_end(most_s=30)
 
 
 @given(layouts(), sizes, st.integers(0, 2**32), deaths)

@@ -112,7 +112,7 @@ sizes = st.builds(
     WorkerSettings,
     credit_window_bytes=st.integers(1, 300),
     inbox_bytes=st.integers(1, 300),
-    local_queue_tuples=st.integers(1, 20),
+    high_water_tuples=st.integers(1, 20),
     turn_tuples=st.integers(1, 8),
     spout_turn_tuples=st.integers(1, 8),
 )

@@ -19,7 +19,7 @@ tiny_settings = st.builds(
     WorkerSettings,
     inbox_bytes=st.integers(1, 600),
     credit_window_bytes=st.integers(1, 400),
-    local_queue_tuples=st.integers(1, 20),
+    high_water_tuples=st.integers(1, 20),
     turn_tuples=st.integers(1, 8),
     spout_turn_tuples=st.integers(1, 8),
 )

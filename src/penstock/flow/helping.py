@@ -29,7 +29,7 @@ What was asked, and stops, hold until the target is relieved, its worker dies or
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Set
 from typing import NamedTuple
 
 from penstock.flow.relief import Word
@@ -165,6 +165,10 @@ class Helping:
         self._strained.add(edge)
         return self._too_much([edge])
 
+    def is_strained(self, edge: int) -> bool:
+        """Whether they were last said not to."""
+        return edge in self._strained
+
     def unstrained(self, edge: int) -> None:
         """They do again."""
         self._strained.discard(edge)
@@ -196,16 +200,20 @@ class Helping:
         """How much of what goes out on an edge is to be done here."""
         if self._helped[self._source_of[edge]] or edge in self._strained:
             return 0.0
-        if any(edge in held.edges for held in self._granted.values()):
+        if self.is_granted(edge):
             return 1.0
         return self.ratio.get(edge, 0.0)
 
+    def is_granted(self, edge: int) -> bool:
+        """Whether a target has asked for help on an edge, and gets it."""
+        return any(edge in held.edges for held in self._granted.values())
+
     @property
-    def stopping(self) -> Collection[int]:
+    def stopping(self) -> Set[int]:
         """The tasks that nobody here may send to."""
         return self._stops.keys()
 
     @property
-    def granted(self) -> Collection[int]:
+    def granted(self) -> Set[int]:
         """The tasks that have asked for help, and get it."""
         return self._granted.keys()

@@ -119,6 +119,11 @@ class Pressure:
         elif is_overfull:
             self._carry_out(task, relief.overfull())
 
+    def gone(self, task: int) -> None:
+        """A task is not here any more."""
+        if task in self.reliefs:
+            self.read(task, self._component_of[task], is_pressed=False, is_overfull=False)
+
     def is_pressed(self, task: int) -> bool:
         """Whether a task here is pressed, as far as was told."""
         relief = self.reliefs.get(task)
@@ -158,11 +163,13 @@ class Pressure:
 
     def strained(self, edge: int, *, strained: bool) -> None:
         """Whether the helpers on an edge do not keep up."""
+        if strained == self.helping.is_strained(edge):
+            return
+        self.changed = True
         if strained:
             self._answer_all(self.helping.strained(edge))
         else:
             self.helping.unstrained(edge)
-        self.changed = True
 
     def _answer_all(self, answers: Iterable[Answer]) -> None:
         for answer in answers:

@@ -37,6 +37,10 @@ OVERFULL = 2
 KEPT = 0.9
 """Of what was measured before, with each turn: the last ten turns or so count."""
 
+MOST_WEIGHT = 64
+"""In tuples: a turn with more of them counts no more than that. Else one who did a million quickly, and is slow now,
+would have to do many slowly until it is noticed."""
+
 
 class Marks(NamedTuple):
     """Where the marks are, for all tasks of a run."""
@@ -52,7 +56,7 @@ class Gauge:
 
     def __init__(self, marks: Marks) -> None:
         self._marks = marks
-        self._tuples = self._busy_ns = 0.0
+        self._weight = self._weighed_ns = 0.0
         self.high_tuples = marks.high_tuples
         """The high mark."""
         self.is_pressed = False
@@ -61,14 +65,15 @@ class Gauge:
         """The task has done so many tuples in so much time."""
         if tuples <= 0:
             return
-        self._tuples = KEPT * self._tuples + tuples
-        self._busy_ns = KEPT * self._busy_ns + busy_ns
+        weight = min(tuples, MOST_WEIGHT)
+        self._weight = KEPT * self._weight + weight
+        self._weighed_ns = KEPT * self._weighed_ns + weight * busy_ns / tuples
         self.high_tuples = min(self._marks.high_tuples, self.timely_tuples)
 
     @property
     def service_ns(self) -> float:
         """The time for a tuple, lately; 0 if it is not known."""
-        return self._busy_ns / self._tuples if self._tuples else 0.0
+        return self._weighed_ns / self._weight if self._weight else 0.0
 
     @property
     def timely_tuples(self) -> int:

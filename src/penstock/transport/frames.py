@@ -72,6 +72,10 @@ class FrameKind(IntEnum):
     """the worker that sends this has switched to the assignment in the header: empty (see penstock.worker.clearance)"""
     CLEARED = 14
     """all that was told to the old place of the target has come to its new one: empty"""
+    PRESSURE = 15
+    """a word about a task, for a worker whose tasks feed it: msgpack of [task, word, episode] (see flow/relief)"""
+    ANSWER = 16
+    """whether the worker that sends this helps a task that has asked for it: msgpack of [task, episode, yes]"""
     WANTED = 17
     """the worker that sends this cannot do all that it has to, and wants others' time: empty (see flow/lending)"""
     OFFER = 18

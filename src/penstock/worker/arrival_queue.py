@@ -18,7 +18,8 @@ class ArrivalQueue:
     def __init__(self) -> None:
         self._ready: deque[Arrival] = deque()
         self._held: dict[Channel, list[Arrival]] = {}
-        self._held_tuples: Counter[int] = Counter()  # by source task
+        self._held_from: Counter[int] = Counter()  # tuples, by source task
+        self.held_tuples = 0
         self.tuples = 0
         """All that wait, those that are held included."""
 
@@ -34,7 +35,8 @@ class ArrivalQueue:
             arrival = ready.popleft()
             if self._held and (arrival.edge, arrival.source) in self._held:
                 self._held[arrival.edge, arrival.source].append(arrival)
-                self._held_tuples[arrival.source] += len(arrival)
+                self._held_from[arrival.source] += len(arrival)
+                self.held_tuples += len(arrival)
                 continue
             self.tuples -= len(arrival)
             return arrival
@@ -69,20 +71,18 @@ class ArrivalQueue:
         waited = [arrival for channel in self._held.values() for arrival in channel]
         self._ready.extendleft(reversed(waited))
         self._held.clear()
-        self._held_tuples.clear()
+        self._held_from.clear()
+        self.held_tuples = 0
 
     def __bool__(self) -> bool:
         """Whether there may be something to work on."""
         return bool(self._ready)
 
-    def full_sources(self, sources: frozenset[int], limit_tuples: int) -> set[int]:
-        """Which of these sources should send no more.
+    @property
+    def ready_tuples(self) -> int:
+        """Those that wait and are not held. Who the task waits for must not be kept from sending its marker by them."""
+        return self.tuples - self.held_tuples
 
-        What is held counts against its own source only: those that the task waits for must not be kept from sending
-        the marker that it waits for.
-        """
-        if self.tuples < limit_tuples:
-            return set()
-        if self.tuples - self._held_tuples.total() >= limit_tuples:
-            return set(sources)
-        return {source for source in sources if self._held_tuples[source] >= limit_tuples}
+    def overheld_sources(self, limit_tuples: int) -> set[int]:
+        """The sources of which too much is held: what is counts against its own source only."""
+        return {source for source, tuples in self._held_from.items() if tuples >= limit_tuples}

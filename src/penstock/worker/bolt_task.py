@@ -76,7 +76,7 @@ class BoltTask(RunningTask):
         self._alignment = Alignment(channels)
         self._processed_arrival = processed_arrival
         self._tick = None if tick_every_s is None else Rhythm(tick_every_s)
-        self._queue = ArrivalQueue()
+        self.queue = ArrivalQueue()
         self._save = save  # None: markers are passed on, and nothing waits for them
         self.hops = {edge: Histogram() for edge in inputs}
         self.latency = Histogram()
@@ -88,6 +88,8 @@ class BoltTask(RunningTask):
         ]
         """What it does by the clock."""
         self._runner: Runner = runner_for(self, inputs, tree_by_tree=tree_by_tree)
+        self.blocked_at_ns = -1 << 62
+        """When it last could not work, because those that it feeds wanted nothing."""
         self._most_at_once = 16
         """How many tuples of an arrival are done before others have their turn, by how long they took lately."""
         self.tuple_ns = 0
@@ -111,7 +113,7 @@ class BoltTask(RunningTask):
     def accept(self, arrival: Arrival) -> None:
         """Puts an arrival at the end of the queue."""
         if self._channels.may_come(arrival):
-            self._queue.put(arrival)
+            self.queue.put(arrival)
 
     @property
     def has_work(self) -> bool:
@@ -119,7 +121,7 @@ class BoltTask(RunningTask):
         if self.waiting:
             return False
         return (
-            bool(self._queue)
+            bool(self.queue)
             or bool(self._answered)
             or (bool(self.rhythms) and any(rhythm.is_due for rhythm in self.rhythms))
         )
@@ -131,8 +133,9 @@ class BoltTask(RunningTask):
         others wait for their turn: tasks, and the driver, which would take a worker that says nothing for hung.
         """
         if self.blocked_by(exhausted):
+            self.blocked_at_ns = self.clock.now_ns()
             return 0
-        queue = self._queue
+        queue = self.queue
         started_ns = now_ns = self.clock.now_ns()
         done = self._take_answers(now_ns) if self._answered else 0
         while done < most_tuples and now_ns - started_ns < MOST_TURN_NS and (arrival := queue.take()) is not None:
@@ -176,7 +179,7 @@ class BoltTask(RunningTask):
         """As much of it as can be done in time. The rest goes back to the queue, and with it the credit."""
         most = self._most_at_once
         first, rest = split_runs(arrival.runs, most)
-        self._queue.put_back(msgspec.structs.replace(arrival, tuples=arrival.tuples[most:], runs=rest))
+        self.queue.put_back(msgspec.structs.replace(arrival, tuples=arrival.tuples[most:], runs=rest))
         return msgspec.structs.replace(arrival, tuples=arrival.tuples[:most], runs=first, size_bytes=0, cast=None)
 
     def _note_arrivals(self, arrivals: Sequence[Arrival], now_ns: int) -> None:
@@ -204,9 +207,9 @@ class BoltTask(RunningTask):
         complete = self._alignment.arrive(channel, marker)
         if self._save is not None:
             if complete:
-                self._queue.release()
+                self.queue.release()
             elif not marker.ends:
-                self._queue.hold(channel)
+                self.queue.hold(channel)
         for aligned in complete:
             if self.ended:  # restarted sources have ended again
                 return
@@ -250,13 +253,13 @@ class BoltTask(RunningTask):
 
     def piece(self, edges: Collection[int]) -> Arrival | None:
         """Takes what is next off the queue, for others to work on; None if it is too little, or not of these edges."""
-        if not isinstance(self._runner, RecordRunner) or self._queue.tuples < 2 * self._most_at_once:
+        if not isinstance(self._runner, RecordRunner) or self.queue.tuples < 2 * self._most_at_once:
             return None
-        arrival = self._queue.take()
+        arrival = self.queue.take()
         if arrival is None:
             return None
         if arrival.marker is not None or arrival.batch is not None or arrival.edge not in edges:
-            self._queue.put_back(arrival)
+            self.queue.put_back(arrival)
             return None
         self._lent += 1
         return self._first_piece(arrival) if len(arrival) > self._most_at_once else arrival
@@ -264,7 +267,7 @@ class BoltTask(RunningTask):
     def take_back(self, piece: Arrival) -> None:
         """Nobody has worked on it."""
         self._lent -= 1
-        self._queue.put_back(piece)
+        self.queue.put_back(piece)
 
     def answered(self, piece: Arrival, answers: Sequence[list[Any] | None]) -> None:
         """Somebody has: what came of it is emitted when there is room for it."""
@@ -286,7 +289,7 @@ class BoltTask(RunningTask):
 
     def _accept_all(self, arrivals: Iterable[Arrival]) -> None:
         for arrival in arrivals:
-            self._queue.put(arrival)
+            self.queue.put(arrival)
 
     def no_switch_from(self, source: int, assignment: int) -> None:
         """A worker that has or had this task is gone, and perhaps the markers that it had to send."""
@@ -327,7 +330,7 @@ class BoltTask(RunningTask):
         assert self.until != math.inf
         ended = self._alignment.ended_channels
         return (
-            not self._queue
+            not self.queue
             and not self._lent
             and self._channels.are_laid(int(self.until), ended=ended, among=self._channels)
         )
@@ -358,13 +361,14 @@ class BoltTask(RunningTask):
             self._runner = self._runner.runner
 
     @property
+    def channels(self) -> Iterable[tuple[int, int]]:
+        """The edge and the source of each channel that leads here."""
+        return self._channels
+
+    @property
     def queued_tuples(self) -> int:
         """See RunningTask."""
-        return self._queue.tuples + self._channels.tuples
-
-    def full_sources(self, sources: frozenset[int], limit_tuples: int) -> set[int]:
-        """Which of these sources should send no more for now."""
-        return self._queue.full_sources(sources, limit_tuples)
+        return self.queue.tuples + self._channels.tuples
 
     def restore_end(self) -> None:
         """It had ended: whoever it feeds is told so again."""

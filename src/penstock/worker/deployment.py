@@ -31,6 +31,7 @@ from penstock.worker.moving import Moving, to_self
 from penstock.worker.newcomers import Newcomers
 from penstock.worker.opened_logic import opened
 from penstock.worker.past_counts import PastCounts
+from penstock.worker.pressure import PressureWatch
 from penstock.worker.redirection import Redirection
 from penstock.worker.resume import SpoutProgress
 from penstock.worker.roster import Roster
@@ -142,7 +143,7 @@ class Deployment:
             **saved,
         )
         self._moving = Moving(casts=casts, past=past, departures=departures, newcomers=newcomers, **about)
-        helpers = Helpers(roster=roster, credit=wiring.credit, high_water_tuples=self._settings.local_queue_tuples)
+        helpers = Helpers(roster)
         redirection = Redirection(
             topology=self._topology,
             wiring=wiring,
@@ -171,6 +172,15 @@ class Deployment:
             casts=casts,
             spare_time=wiring.spare_time,
             redirection=redirection,
+            pressure=PressureWatch(
+                worker=self._worker,
+                wiring=wiring,
+                roster=roster,
+                helpers=helpers,
+                lending=redirection.lending if self._settings.redirection else None,
+                settings=self._settings,
+                steady_ns=steady_ns_of(self._clock),
+            ),
             acks=acks,
             checkpoints=self._checkpoints,
         )
@@ -243,8 +253,10 @@ class Deployment:
                 checkpoint = self._checkpoint(running, assigned)
                 if self._book is not None and isinstance(running.logic, TransactionalSink):
                     running.logic.by_epochs = True
-                context = self._maker.context(running.task, assigned)
-                running.opened = opened(running.logic, partial(running.logic.open, context), steady_ns_of(self._clock))
+                open_it = partial(running.logic.open, self._maker.context(running.task, assigned))
+                running.opened = opened(running.logic, open_it, steady_ns_of(self._clock))
+                if self._topology.components[running.component].settings.helping:
+                    running.opened = None  # its user knows
                 done.append(running)
                 if checkpoint is not None and not moves:
                     self._take_up(running, checkpoint)

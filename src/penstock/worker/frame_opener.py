@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from penstock._native import Record
@@ -44,6 +44,11 @@ class FrameOpener:
         self._combined = combined
         self._places = places
         self._tracked = tracked
+
+    @property
+    def combined_edges(self) -> Collection[int]:
+        """The edges whose tuples are put together on the way."""
+        return self._combined.keys()
 
     def open(self, record: Record | EarlyFrame, kind: int, payload: bytes | memoryview) -> Arrival:
         """A frame as a task sees it; raises one of `UNREADABLE` if it is none, or of an edge that is not here."""

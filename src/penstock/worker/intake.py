@@ -18,6 +18,7 @@ from penstock.worker.early_frames import EarlyFrame
 from penstock.worker.frame_opener import FrameOpener
 from penstock.worker.moving import Moving
 from penstock.worker.places import Places
+from penstock.worker.pressure import PressureWatch
 from penstock.worker.roster import Roster
 from penstock.worker.uplinks import Uplinks
 
@@ -45,6 +46,7 @@ class Intake:
         casts: what is broadcast.
         acks: what is told of trees; None where they are not tracked.
         moving: what is told of tasks that move.
+        pressure: what is told of tasks that have too much to do.
         oldest_assignment: frames of an assignment before it are of a time that is over.
         tell_ends: says again which tasks have ended, to these tasks.
         processed: told of a frame that will not be worked on.
@@ -62,6 +64,7 @@ class Intake:
         casts: Casts,
         acks: Acks | None,
         moving: Moving,
+        pressure: PressureWatch,
         oldest_assignment: int,
         tell_ends: Callable[[set[int]], None],
         processed: Callable[[int, Arrival], None],
@@ -75,6 +78,7 @@ class Intake:
         self._casts = casts
         self._acks = acks
         self._moving = moving
+        self._pressure = pressure
         self._oldest_assignment = oldest_assignment
         self._tell_ends = tell_ends
         self._processed = processed
@@ -127,12 +131,17 @@ class Intake:
             self.misrouted += self._casts.take(record, kind)
         elif kind == FrameKind.MET:
             self._tell_ends(self._places.on(record.source))
+            self._pressure.met(record.source)
         elif kind == FrameKind.HANDOVER:
             self._moving.take(EarlyFrame.of(record))
         elif kind == FrameKind.TAKEN:
             self._moving.taken(record.target, record.source)
         elif kind == FrameKind.SWITCHED:
             self._moving.heard_switched(record.source, record.assignment)
+        elif kind == FrameKind.PRESSURE:
+            self._pressure.take(record.source, record.assignment, record.payload)
+        elif kind == FrameKind.ANSWER:
+            self._pressure.take_answer(record.source, record.payload)
         elif kind in self._takers:
             self._takers[kind](record)
         else:

@@ -22,8 +22,21 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     credit_window_bytes: int = 1 << 20
     """What a task may have under way to a task of another worker."""
 
-    local_queue_tuples: int = 8192
-    """What may wait for a task from tasks of its own worker, before those pause."""
+    high_water_tuples: int = 8192
+    """How many tuples may wait for a task, before those that feed it help or pause."""
+
+    high_water_ms: float = 100.0
+    """The same by time: what takes a task longer is too much, too, from 16 tuples on."""
+
+    low_water_share: float = 0.5
+    """The part of these at which all go on as before. Below 1."""
+
+    help_step: float = 0.1
+    """By how much workers learn each time how much of the next bolt's work they should do: the Δ of Leron's equation
+    (1), above 0 and below 1."""
+
+    redirection: bool = True
+    """Whether workers with time to spare do a part of what a task cannot do that has others stopped."""
 
     turn_tuples: int = 1024
     """How many tuples a task works through before the next task has its turn."""

@@ -55,7 +55,7 @@ class RunningTask:
         self.leaving = False
         """Whether it is about to be handed over to another worker."""
         self.opened: OpenedLogic | None = None
-        """How its logic was when it had been opened; None before that."""
+        """How its logic was when it had been opened; None before that, and where it is known that it has no state."""
         self.helpers: list[HelperTask] = []
         """What does the work of bolts that it feeds, in its own worker."""
         # When the oldest tuple entered the topology that has gone into what is not flushed yet.
@@ -77,8 +77,12 @@ class RunningTask:
         return [self, *self.helpers]
 
     def blocked_by(self, exhausted: set[Channel]) -> bool:
-        """Whether what it emits may have to go on a channel that has no credit left."""
-        return self.outputs.blocked_by(exhausted)
+        """Whether what it emits may have to go on a channel that has no credit left, or to a task that wants no more.
+
+        One that leaves is not kept from anything: all that it does is to work through what has come, which is bounded.
+        If it had to wait for one that waits until it has left, they would wait for ever.
+        """
+        return not self.leaving and self.outputs.blocked_by(exhausted)
 
     def flush(self, now_ns: int) -> None:
         """Passes on what was emitted."""

@@ -104,7 +104,7 @@ class Wiring:
             company=self.company,
             worker_of=self.places.now,
             bolts=self.bolts,
-            most_queued_tuples=settings.local_queue_tuples,
+            most_queued_tuples=settings.high_water_tuples,
             credit=self.credit,
             spare_time=self.spare_time,
             steady_ns=self._steady_ns,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence, Set
 from typing import Protocol
 
 from penstock._native import Record
-from penstock.flow.credit import Channel, CreditTaker, target_of_edge
+from penstock.flow.credit import CreditTaker, target_of_edge
 from penstock.flow.spare_time import SpareTime
 from penstock.transport.frames import FrameKind
 from penstock.transport.ring import Route
@@ -26,6 +26,7 @@ from penstock.worker.intake import Intake
 from penstock.worker.moving import Moving
 from penstock.worker.past_counts import PastCounts
 from penstock.worker.places import Places
+from penstock.worker.pressure import PressureWatch
 from penstock.worker.redirection import Redirection
 from penstock.worker.resume import SpoutProgress
 from penstock.worker.roster import Roster
@@ -71,6 +72,7 @@ class Worker:
         casts: Casts,
         spare_time: SpareTime,
         redirection: Redirection,
+        pressure: PressureWatch,
         acks: Acks | None = None,
         checkpoints: Checkpoints | None = None,
     ) -> None:
@@ -93,9 +95,9 @@ class Worker:
         self._casts = casts
         self._spare_time = spare_time
         self.redirection = redirection
+        self.pressure = pressure
         self._acks = acks  # None where trees are not tracked
         self._checkpoints = checkpoints  # None where nothing is saved
-        self._full_locally: set[Channel] = set()
         self.intake = Intake(
             roster=roster,
             places=places,
@@ -105,6 +107,7 @@ class Worker:
             casts=casts,
             acks=acks,
             moving=moving,
+            pressure=pressure,
             # Where everything may be set back, what was sent before that is of a time that is over.
             oldest_assignment=places.assignment if checkpoints is not None else 0,
             tell_ends=self._tell_ends,
@@ -176,7 +179,8 @@ class Worker:
     def do_work(self) -> int:
         """One turn; returns how much there was to do, 0 for nothing."""
         work = self.intake.take(self._inbox.read_many(READ_AT_MOST, 0))
-        exhausted = self._exhausted
+        self.pressure.begin_turn()
+        exhausted = self.pressure.exhausted()
         if self.uplinks.blocked:
             exhausted = exhausted | self.uplinks.blocked
         settings = self._settings
@@ -189,8 +193,8 @@ class Worker:
             if bolt.has_work:
                 work += bolt.run(exhausted, settings.turn_tuples)
         work += self.redirection.work(exhausted)
-        self._note_full_queues()
-        work += self.uplinks.flush(self._exhausted)
+        self.pressure.end_turn()
+        work += self.uplinks.flush(self.pressure.exhausted())
         for debt in self.uplinks.debts():
             self._returns.processed(*debt, self.uplinks.assignment)
         self._way_out.look(self._carriers.values())
@@ -205,10 +209,6 @@ class Worker:
         if self._checkpoints is not None:
             self._checkpoints.save_ended()
         return work + self.moving.work()
-
-    @property
-    def _exhausted(self) -> set[Channel]:
-        return self._credit.exhausted | self._full_locally if self._full_locally else self._credit.exhausted
 
     def idle(self, most_s: float) -> None:
         """Nothing to do: sleeps until a frame arrives, a tick is due or a spout should be asked again."""
@@ -244,6 +244,7 @@ class Worker:
         self.redirection.lost(peer)
         if self._casts.lose(peer, generation):
             self.moving.lose(peer)
+            self.pressure.lost(peer)
             if peer in self._carriers and not self._places.on(peer):
                 self._carriers[peer].give_up()  # it had no tasks: it may have been released, and nobody comes back
         self.uplinks.reroute()
@@ -270,6 +271,8 @@ class Worker:
         self._returns.meet(peer, sorted(channels), self._places.assignment)
         self._casts.meet(colleague)
         self.moving.meet(peer)
+        self.pressure.lost(peer)  # what its predecessor said does not hold
+        self.pressure.met(peer)
         self.uplinks.meet(peer)
         for bolt in self.bolts:
             bolt.reopen(restarted)
@@ -326,15 +329,3 @@ class Worker:
             return
         target = target_of_edge(arrival.edge) if arrival.combined else task
         self._returns.processed(arrival.sender, (arrival.source, target), arrival.size_bytes, arrival.assignment)
-
-    def _note_full_queues(self) -> None:
-        limit = self._settings.local_queue_tuples
-        full = {
-            (source, bolt.task)
-            for bolt in self.bolts
-            if bolt.queued_tuples >= limit
-            for source in bolt.full_sources(bolt.sources & self.roster.by_task.keys(), limit)
-        }
-        full |= {helper.channel for helper in self.roster.helpers if helper.queued_tuples >= limit}
-        if full or self._full_locally:
-            self._full_locally = full
