@@ -23,7 +23,7 @@ def check(worker: ModelWorker, run: ModelRun) -> None:
     assert all(0 <= ratio < 1 for ratio in helping.ratio.values())
     for target in helping.stopping:
         assert worker.is_fed(target), "nobody is stopped for a task that it does not feed"
-    assert helping.stopping.isdisjoint(helping.granted)  # type: ignore[attr-defined]
+    assert helping.stopping.isdisjoint(helping.granted)
     for task, relief in pressure.reliefs.items():
         assert relief.helping.isdisjoint(relief.stopped)
         assert worker.number not in relief.helping

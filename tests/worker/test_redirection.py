@@ -318,7 +318,7 @@ def test_recalled_pieces_are_done_at_home_and_in_order() -> None:
         lending = stage.cluster.workers[1].redirection.lending
         lending.recall(stage.slow.task)
         assert not lending._pieces
-        queued = [tup.n for arrival in stage.slow._queue._ready for tup in arrival.tuples]
+        queued = [tup.n for arrival in stage.slow.queue._ready for tup in arrival.tuples]
         assert queued == sorted(queued)
         stage.cluster.run_to_end()
         assert lending.repaid_tuples == 0
