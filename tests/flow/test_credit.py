@@ -6,7 +6,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.flow.credit import CreditGiver, CreditTaker
+from penstock.flow.credit import FIRST_WINDOW_BYTES, LEAST_WINDOW_BYTES, CreditGiver, CreditTaker, target_of_edge
 
 SENDER, SOURCE, TASK = 1, 3, 7
 CHANNEL = (SOURCE, TASK)
@@ -100,3 +100,41 @@ def test_a_channel_that_is_laid_anew_counts_from_nothing_and_late_credit_does_no
     assert taker.under_way_bytes(CHANNEL) == 60
     taker.returned(CHANNEL, 60, 5)
     assert taker.under_way_bytes(CHANNEL) == 0
+
+
+def test_a_window_begins_small_and_is_what_the_receiver_says() -> None:
+    taker = CreditTaker(window_bytes=1 << 20)
+    taker.sent(CHANNEL, FIRST_WINDOW_BYTES)
+    assert taker.exhausted == {CHANNEL}
+    taker.returned(CHANNEL, 0, 1, window_bytes=1 << 30)
+    assert not taker.exhausted
+    taker.sent(CHANNEL, (1 << 20) - FIRST_WINDOW_BYTES - 1)
+    assert not taker.exhausted
+    taker.sent(CHANNEL, 1)
+    assert taker.exhausted == {CHANNEL}
+    taker.returned(CHANNEL, (1 << 20) - 5000, 1, window_bytes=LEAST_WINDOW_BYTES)
+    assert taker.exhausted == {CHANNEL}, "5000 bytes are under way"
+    taker.returned(CHANNEL, 1000, 1)
+    assert not taker.exhausted
+    taker.laid(CHANNEL, 7)
+    taker.sent(CHANNEL, FIRST_WINDOW_BYTES - 1)
+    assert not taker.exhausted, "elsewhere it begins anew"
+
+
+def test_credit_that_is_not_counted_by_task_has_the_whole_window_at_once() -> None:
+    taker, channel = CreditTaker(window_bytes=1 << 20), (0, target_of_edge(3))
+    taker.sent(channel, (1 << 20) - 1)
+    assert not taker.exhausted
+
+
+@given(st.integers(1, 1 << 22), st.integers(0, 1 << 20))
+def test_whatever_the_window_enough_comes_back_to_go_on(window: int, told: int) -> None:
+    """What a receiver keeps to itself is never as much as the least that a sender may have under way."""
+    taker, giver = CreditTaker(window_bytes=window), CreditGiver(window_bytes=window)
+    for _ in range(20):
+        size = max(1, min(window, LEAST_WINDOW_BYTES) // 7)
+        taker.sent(CHANNEL, size)
+        due = giver.processed(0, CHANNEL, size)
+        if due:
+            taker.returned(CHANNEL, due, 1, window_bytes=max(LEAST_WINDOW_BYTES, told) if told else 0)
+        assert not taker.exhausted

@@ -5,13 +5,17 @@ The rule that keeps every queue bounded and no two workers waiting for each othe
     A worker always reads its inbox. What it may find there is bounded by the credit that it has given.
 
 A sender counts, for each channel (source task, target task), the bytes that it has sent and that the target has not
-processed yet. At `window_bytes` the channel counts as exhausted, and its source does not run until credit comes back. A
-receiver gives credit back when it has processed a quarter of a window. So a full ring is always a matter of moments,
-never of two workers waiting for each other: the tasks at the end of the topology never wait, so their queues empty, so
-credit flows back to the tasks before them, and so on up to the spouts.
+processed yet. At the channel's window it counts as exhausted, and its source does not run until credit comes back. A
+receiver gives credit back when it has processed a quarter of the least window. So a full ring is always a matter of
+moments, never of two workers waiting for each other: the tasks at the end of the topology never wait, so their queues
+empty, so credit flows back to the tasks before them, and so on up to the spouts.
 
 Credit is a channel's own, because a target that aligns markers keeps back what comes on the channels that were first:
 a channel that is kept back must not exhaust the credit of those that the target waits for.
+
+A window is what the receiver can work through in a while, for who sends more only has it wait there. So it begins
+small, and with each credit comes how large it is to be (see penstock.worker.pressure): from `LEAST_WINDOW_BYTES` to
+`window_bytes`.
 
 A channel whose source or target moves is laid anew, under the number of another assignment, and counts from nothing:
 credit for what was sent before is on its way from the old place, and does not count any more.
@@ -21,7 +25,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-__all__ = ["Channel", "CreditGiver", "CreditTaker", "target_of_edge"]
+__all__ = ["FIRST_WINDOW_BYTES", "LEAST_WINDOW_BYTES", "Channel", "CreditGiver", "CreditTaker", "target_of_edge"]
+
+FIRST_WINDOW_BYTES = 16 << 10
+"""Until the receiver has said what it can do."""
+
+LEAST_WINDOW_BYTES = 4 << 10
+"""Whoever has less than that under way sends so little at a time that sending is most of the work."""
 
 Channel = tuple[int, int]
 """The source task and the target task."""
@@ -42,6 +52,8 @@ class CreditTaker:
 
     def __init__(self, *, window_bytes: int) -> None:
         self._window_bytes = window_bytes
+        self._first_window_bytes = min(FIRST_WINDOW_BYTES, window_bytes)
+        self._windows: dict[Channel, int] = {}
         self._under_way: dict[Channel, int] = {}
         self._laid: dict[Channel, int] = {}
         self.exhausted: set[Channel] = set()
@@ -49,21 +61,31 @@ class CreditTaker:
     def sent(self, channel: Channel, size_bytes: int) -> None:
         """Counts a frame that is on its way."""
         under_way = self._under_way[channel] = self._under_way.get(channel, 0) + size_bytes
-        if under_way >= self._window_bytes:
+        if under_way >= self._window_of(channel):
             self.exhausted.add(channel)
+
+    def _window_of(self, channel: Channel) -> int:
+        """Where credit is not counted by task, nobody says more about it."""
+        return self._window_bytes if channel[1] < 0 else self._windows.get(channel, self._first_window_bytes)
 
     def laid(self, channel: Channel, assignment: int) -> None:
         """The channel is laid anew: only what is sent from now on counts."""
         self._laid[channel] = assignment
         self._under_way.pop(channel, None)
+        self._windows.pop(channel, None)
         self.exhausted.discard(channel)
 
-    def returned(self, channel: Channel, size_bytes: int, assignment: int) -> None:
-        """Takes credit back from the worker that runs the target, for frames that were routed by an assignment."""
+    def returned(self, channel: Channel, size_bytes: int, assignment: int, *, window_bytes: int = 0) -> None:
+        """Takes credit back from the worker that runs the target, for frames that were routed by an assignment.
+
+        `window_bytes` is the window from now on; 0 if it stays.
+        """
         if self._laid and assignment < self._laid.get(channel, 0):
             return
+        if window_bytes:
+            self._windows[channel] = min(window_bytes, self._window_bytes)
         under_way = self._under_way[channel] = max(0, self._under_way.get(channel, 0) - size_bytes)
-        if under_way < self._window_bytes:
+        if under_way < self._window_of(channel):
             self.exhausted.discard(channel)
 
     def block(self, channel: Channel) -> None:
@@ -78,11 +100,12 @@ class CreditTaker:
         """These tasks were lost with their worker, and everything under way to them. Returns how many bytes."""
         lost = [channel for channel in self._under_way if channel[1] in targets]
         self.exhausted.difference_update(lost)
+        self._windows = {channel: size for channel, size in self._windows.items() if channel[1] not in targets}
         return sum(self._under_way.pop(channel) for channel in lost)
 
     def share_under_way(self, channel: Channel) -> float:
         """How much is under way, of what may be."""
-        return self._under_way.get(channel, 0) / self._window_bytes
+        return self._under_way.get(channel, 0) / self._window_of(channel)
 
     def under_way_bytes(self, channel: Channel) -> int:
         """How much is under way."""
@@ -93,7 +116,7 @@ class CreditGiver:
     """The receiver's side: what has been processed and not been given back yet, by the sending worker and channel."""
 
     def __init__(self, *, window_bytes: int) -> None:
-        self._give_at_bytes = max(1, window_bytes // 4)
+        self._give_at_bytes = max(1, min(window_bytes, LEAST_WINDOW_BYTES) // 4)
         self._processed: dict[tuple[int, Channel], int] = {}
 
     def processed(self, sender: int, channel: Channel, size_bytes: int) -> int:

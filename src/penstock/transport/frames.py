@@ -48,7 +48,7 @@ class FrameKind(IntEnum):
     """msgpack of [epoch, ends, {task: its newest root}, switch]; the roots are empty where nobody gathers, and switch
     is 0 unless the channel is laid anew by that assignment"""
     CREDIT = 3
-    """msgpack of [[[source, target], bytes], ...]"""
+    """msgpack of [[[source, target], bytes, the channel's window from now on or 0], ...]"""
     NEWS = 4
     """of trees, for the task that keeps them: msgpack of [[[root, sum], ...], [[root, component, reason], ...]]"""
     PASSED = 5

@@ -15,7 +15,7 @@ from penstock.flow.runs import split_runs
 from penstock.topology.collecting import CollectingBolt
 from penstock.topology.transactional import TransactionalSink
 from penstock.worker.alignment import Alignment
-from penstock.worker.arrival import Arrival, Marker
+from penstock.worker.arrival import LOCAL, Arrival, Marker
 from penstock.worker.arrival_queue import ArrivalQueue
 from penstock.worker.care import Care, Notes
 from penstock.worker.careful_runner import CarefulRunner
@@ -88,6 +88,8 @@ class BoltTask(RunningTask):
         ]
         """What it does by the clock."""
         self._runner: Runner = runner_for(self, inputs, tree_by_tree=tree_by_tree)
+        self.taken_bytes = self.taken_tuples = 0
+        """From other workers."""
         self.blocked_at_ns = -1 << 62
         """When it last could not work, because those that it feeds wanted nothing."""
         self._most_at_once = 16
@@ -194,6 +196,9 @@ class BoltTask(RunningTask):
             count = len(arrival)
             total += count
             self.latency.record(max(0, now_ns - arrival.origin_ns), count)
+            if arrival.sender != LOCAL:
+                self.taken_bytes += arrival.size_bytes
+                self.taken_tuples += count
             self._processed_arrival(self.task, arrival)
         self.processed += total
         return total

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
@@ -25,14 +26,18 @@ class CreditReturns:
     Args:
         worker: its number.
         carriers: the ways to the others.
-        window_bytes: what a channel may have under way.
+        window_bytes: what a channel may have under way at most.
+        window_of: what a channel into a task here may have under way now; 0 if nothing is to be said about it.
     """
 
-    def __init__(self, *, worker: int, carriers: Mapping[int, Carrier], window_bytes: int) -> None:
+    def __init__(
+        self, *, worker: int, carriers: Mapping[int, Carrier], window_bytes: int, window_of: Callable[[int], int]
+    ) -> None:
         self._worker = worker
         self._carriers = carriers
         self._given = CreditGiver(window_bytes=window_bytes)
-        self._due: dict[tuple[int, int], list[tuple[Channel, int]]] = {}
+        self._window_of = window_of
+        self._due: defaultdict[tuple[int, int], Counter[Channel]] = defaultdict(Counter)
 
     def processed(self, sender: int, channel: Channel, size_bytes: int, assignment: int) -> None:
         """What a worker has sent on a channel, and routed by an assignment, is done with."""
@@ -40,7 +45,7 @@ class CreditReturns:
             return
         due = self._given.processed(sender, channel, size_bytes)
         if due:
-            self._due.setdefault((sender, assignment), []).append((channel, due))
+            self._due[sender, assignment][channel] += due
 
     def meet(self, peer: int, channels: Iterable[Channel], assignment: int) -> None:
         """Another process is this worker, and may have sent before we met it: credit for that went to the one before.
@@ -49,13 +54,13 @@ class CreditReturns:
         too much is forgotten by whoever gets it, and a window more than usual may be under way for once.
         """
         self._given.forget(peer)
-        due = [(channel, EVERYTHING_BYTES) for channel in channels]
-        if due:
-            self._due.setdefault((peer, assignment), []).extend(due)
+        for channel in channels:
+            self._due[peer, assignment][channel] = EVERYTHING_BYTES
 
     def send(self) -> None:
         """Gives back all that is due."""
         for (sender, assignment), due in self._due.items():
             route = Route(target=sender, source=self._worker, assignment=assignment, flags=FrameKind.CREDIT)
-            self._carriers[sender].send(route, _encode(due), 0)
+            told = [(channel, size_bytes, self._window_of(channel[1])) for channel, size_bytes in due.items()]
+            self._carriers[sender].send(route, _encode(told), 0)
         self._due.clear()

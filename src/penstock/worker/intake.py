@@ -31,7 +31,7 @@ _OF_TREES = frozenset((FrameKind.NEWS, FrameKind.PASSED, FrameKind.CLEARED))
 _FOR_WORKERS = frozenset((FrameKind.CREDIT, FrameKind.OFFER, FrameKind.LOAN, FrameKind.REPAID))
 """Their target is a worker, and no task."""
 _NotNegative = Annotated[int, msgspec.Meta(ge=0)]
-_decode_credit = msgspec.msgpack.Decoder(list[tuple[Channel, _NotNegative]]).decode
+_decode_credit = msgspec.msgpack.Decoder(list[tuple[Channel, _NotNegative, _NotNegative]]).decode
 
 
 class Intake:
@@ -123,8 +123,8 @@ class Intake:
     def _take_other(self, record: Record | EarlyFrame, kind: int) -> bool:
         """Takes what is not for a task to work on; False if it is. Raises one of `UNREADABLE`."""
         if kind == FrameKind.CREDIT:
-            for channel, size_bytes in _decode_credit(record.payload):
-                self._credit.returned(channel, size_bytes, record.assignment)
+            for channel, size_bytes, window_bytes in _decode_credit(record.payload):
+                self._credit.returned(channel, size_bytes, record.assignment, window_bytes=window_bytes)
         elif kind in _OF_TREES:
             self._take_of_trees(record, kind)
         elif FrameKind.CAST <= kind <= FrameKind.GOT:

@@ -19,7 +19,7 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from penstock.flow.credit import Channel
+from penstock.flow.credit import LEAST_WINDOW_BYTES, Channel
 from penstock.flow.helping import Answer, Helping
 from penstock.flow.pressure import Pressure, Told
 from penstock.flow.relief import ReliefState, Word
@@ -110,6 +110,7 @@ class PressureWatch:
         )
         self._least_tuples = min(LEAST_TUPLES, settings.high_water_tuples)
         """Fewer never press anybody."""
+        self._most_window_bytes = settings.credit_window_bytes
         self._assignment = self._places.assignment
         self._readings: dict[int, _Reading] = {}
         self._helper_readings: WeakKeyDictionary[HelperTask, _Reading] = WeakKeyDictionary()
@@ -125,6 +126,19 @@ class PressureWatch:
     def exhausted(self) -> set[Channel]:
         """Channels that nothing may be put on: by what was said, or because there is no credit."""
         return self._credit.exhausted | self.blocked if self.blocked else self._credit.exhausted
+
+    def window_bytes(self, task: int) -> int:
+        """What a task here should be sent at a time, by each that feeds it: what it does until the high mark.
+
+        0 if nothing is known of it: who is never behind may be sent as much as ever.
+        """
+        bolt, reading = self._roster.bolt_by_task.get(task), self._readings.get(task)
+        if bolt is None or not bolt.taken_tuples:
+            return 0
+        if reading is None:
+            return self._most_window_bytes
+        timely_bytes = reading.gauge.timely_tuples * bolt.taken_bytes // bolt.taken_tuples
+        return max(LEAST_WINDOW_BYTES, min(self._most_window_bytes, timely_bytes // max(1, len(bolt.sources))))
 
     # ---- once a turn
 

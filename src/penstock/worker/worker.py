@@ -88,7 +88,12 @@ class Worker:
         self._carriers = carriers
         self._way_out = way_out
         self._credit = credit
-        self._returns = CreditReturns(worker=worker, carriers=carriers, window_bytes=settings.credit_window_bytes)
+        self._returns = CreditReturns(
+            worker=worker,
+            carriers=carriers,
+            window_bytes=settings.credit_window_bytes,
+            window_of=pressure.window_bytes,
+        )
         self.uplinks = uplinks
         self._settings = settings
         self._steady_ns = steady_ns_of(clock)
