@@ -10,7 +10,9 @@ import pytest
 from rich.console import Console
 
 from penstock.control.metrics import ComponentMetrics, EdgeMetrics, FailureMetrics, Latency, RunMetrics
+from penstock.control.pressure_metrics import PressureMetrics
 from penstock.control.status import Phase, RunStatus, WorkerState, WorkerStatus
+from penstock.flow.relief import ReliefState
 from penstock.ui.figures import duration
 from penstock.ui.run_view import run_view
 
@@ -276,3 +278,14 @@ def test_a_share_is_a_bar_of_one_width(share: float) -> None:
 )
 def test_durations_have_three_digits_and_a_unit(ns: int, text: str) -> None:
     assert duration(ns) == text
+
+
+def test_the_bolt_that_is_too_slow_is_named_and_whom_it_stops() -> None:
+    about: dict[str, Any] = {"asked_s": 2.0, "stopping_s": 10.0, "episodes": 3, "stopped_s": {}}
+    stopping = PressureMetrics(component="slow", state=ReliefState.STOPPING, stops=("spout",), ratios={}, **about)
+    helped = PressureMetrics(component="exclam1", state=ReliefState.ASKED, stops=(), ratios={"compute": 0.31}, **about)
+    over = PressureMetrics(component="calm", state=ReliefState.FLOWING, stops=(), ratios={}, **about)
+    lines = shown(status(), metrics(pressures=(stopping, helped, over)))
+    assert any("slow is too slow: nobody helps; stops spout; 12" in line for line in lines)
+    assert any("exclam1 is too slow: helped by compute (r 0.31); stops nobody; 12" in line for line in lines)
+    assert not any("calm" in line for line in lines)

@@ -5,7 +5,15 @@ from typing import Any
 
 import pytest
 
+from penstock.control.aggregation import Aggregation
+from penstock.control.failures import FailureLog
+from penstock.control.pressure_metrics import PressureMetrics
+from penstock.control.reporting import report_of
 from penstock.flow.delivery import Delivery
+from penstock.flow.relief import ReliefState
+from penstock.plan.edges import edges_of
+from penstock.plan.shape import shape_of
+from penstock.plan.tasks import tasks_of
 from penstock.testing import CapturedSink, FedSpout, LocalCluster
 from penstock.topology.bolts import Bolt
 from penstock.topology.topology import Topology
@@ -120,17 +128,31 @@ def test_who_dies_while_it_stops_others_or_is_stopped_leaves_nobody_stopped(vict
         assert not stopping(cluster)
 
 
-def test_how_long_tasks_are_pressed_and_stopped_is_counted() -> None:
+def test_people_are_told_who_is_too_slow_and_who_is_stopped_by_it() -> None:
     topo, spout, _, other, _ = chain()
+    shape = shape_of(topo)
+    aggregation = Aggregation(tasks_of(shape), edges_of(shape), FailureLog())
+
+    def pressures() -> dict[str, PressureMetrics]:
+        for number, worker in cluster.workers.items():
+            aggregation.report(number, 1, report_of(worker), cluster.clock.now_ns() / 1e9)
+        return {one.component: one for one in aggregation.pressures()}
+
     with LocalCluster(topo, worker_of={task: task for task in range(TASKS)}, settings=SMALL) as cluster:
-        slow, second = cluster.tasks_of("slow")[0], cluster.tasks_of("second")[0]
         for n in range(100):
             spout.feed((n,))
-        while "slow" not in stopping(cluster):
+        assert pressures() == {}
+        while "first" not in stopping(cluster):
             cluster.step()
+        now = pressures()
+        assert (now["slow"].state, now["slow"].stops) == (ReliefState.STOPPING, ("second",))
+        assert now["first"].stops == ("spout",)
+        assert "unrelated" not in now
         spout.end()
         other.end()
         cluster.run_to_end(most_s=60)
-        spells = cluster.workers[second].pressure.pressure.helping.stop_spells
-        assert spells.count[slow] >= 1
-        assert not spells.since_ns
+        after = pressures()
+        assert {one.state for one in after.values()} == {ReliefState.FLOWING}
+        assert not any(one.stops for one in after.values())
+        assert after["slow"].episodes >= now["slow"].episodes >= 1
+        assert after["slow"].stopped_s.keys() == {"second"}

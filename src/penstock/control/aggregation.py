@@ -11,6 +11,7 @@ from penstock._native import Histogram
 from penstock.control.failures import FailureLog
 from penstock.control.latency import LatencyRecord, latency_of
 from penstock.control.metrics import ComponentMetrics, EdgeMetrics, RunMetrics, TaskMetrics, TrafficMetrics
+from penstock.control.pressure_metrics import PressureMetrics, pressures_of
 from penstock.control.protocol import Report
 from penstock.control.tally import Tally, TaskTally
 from penstock.plan.edges import Edge
@@ -114,7 +115,14 @@ class Aggregation:
             lost=int(totals.lost),
             unaccounted=totals.unaccounted(),
             failures=self._failures.all(),
+            pressures=self.pressures(totals),
         )
+
+    def pressures(self, totals: Tally | None = None) -> tuple[PressureMetrics, ...]:
+        """The bolts that have, or had, more to do than they can."""
+        component_of = {number: task.component for number, task in (self._former | self._tasks).items()}
+        reports = [source.last for source in self._sources.values()]
+        return pressures_of(self.totals() if totals is None else totals, reports, component_of, self._edges)
 
     def _task_metrics(self, totals: Tally, rates: Tally, worker_of: Mapping[int, int]) -> tuple[TaskMetrics, ...]:
         backlogs: Counter[int] = Counter()

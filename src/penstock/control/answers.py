@@ -25,6 +25,7 @@ from penstock.control.scheduling import AskScheduling
 from penstock.control.settings import RunPlan
 from penstock.control.status import RunStatus, WorkerState, WorkerStatus
 from penstock.errors import RunError
+from penstock.flow.relief import ReliefState
 
 __all__ = ["Answers"]
 
@@ -97,6 +98,7 @@ class Answers:
             error=None if self._lifecycle.error is None else str(self._lifecycle.error),
             decisions=self._lifecycle.moves.decisions.all(),
             scheduling=self._scheduling.status(),
+            pressures=tuple(one for one in self._aggregation.pressures() if one.state is not ReliefState.FLOWING),
         )
 
     def _worker_status(self, seat: Seat, now_s: float) -> WorkerStatus:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from penstock.control.pressure_metrics import PressureMetrics
+from penstock.flow.relief import ReliefState
 from penstock.plan.shape import ComponentKind
 
 __all__ = [
@@ -31,6 +33,18 @@ class TaskCounts(msgspec.Struct, frozen=True, kw_only=True):
     busy_ns: int = 0
     backlog: int = 0
     """Tuples that wait for it now."""
+    pressure: ReliefState = ReliefState.FLOWING
+    """Whether it has too much to do, and what comes of that."""
+    asked_ns: int = 0
+    """How long it had asked for help."""
+    stopping_ns: int = 0
+    """How long it had others stopped."""
+    episodes: int = 0
+    """How often it had too much."""
+    stopped_by: dict[int, int] = {}
+    """How long, in nanoseconds, each task had this one stopped."""
+    stopped_now: tuple[int, ...] = ()
+    """The tasks that have it stopped now."""
 
 
 class HelpCounts(msgspec.Struct, frozen=True, kw_only=True):
@@ -174,3 +188,5 @@ class RunMetrics(msgspec.Struct, frozen=True, kw_only=True):
     since its last report is among them. While it runs, most are just on their way.
     """
     failures: tuple[FailureMetrics, ...]
+    pressures: tuple[PressureMetrics, ...] = ()
+    """The bolts that have, or had, more to do than they can, and whom they stop; the worst first."""

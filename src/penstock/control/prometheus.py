@@ -36,6 +36,7 @@ class _Snapshot(Collector):
         yield from self._per_task()
         yield from self._per_component()
         yield from self._per_edge()
+        yield from self._pressures()
         yield self._end_to_end()
 
     def _counter(self, name: str, text: str, labels: Sequence[str], rows: Iterable[_Row]) -> Metric:
@@ -102,6 +103,31 @@ class _Snapshot(Collector):
             "From one task's emission to the next one's hands, over the last seconds",
             [*labels, "quantile"],
             [row for values, edge in edges for row in _quantiles(values, edge.hop)],
+        )
+
+    def _pressures(self) -> Iterator[Metric]:
+        pressures = self._metrics.pressures
+        states = [((one.component, "asked"), one.asked_s) for one in pressures]
+        states += [((one.component, "stopping"), one.stopping_s) for one in pressures]
+        yield self._counter(
+            "penstock_pressure_seconds",
+            "Time that tasks of the bolt had asked for help, or had others stopped",
+            ["component", "state"],
+            states,
+        )
+        episodes = [((one.component,), one.episodes) for one in pressures]
+        yield self._counter("penstock_pressure_episodes", "How often a task had too much", ["component"], episodes)
+        yield self._counter(
+            "penstock_stopped_seconds",
+            "Time that tasks of the component were stopped by a bolt that is too slow",
+            ["component", "by"],
+            [((source, one.component), time_s) for one in pressures for source, time_s in one.stopped_s.items()],
+        )
+        yield self._gauge(
+            "penstock_help_ratio",
+            "How much of the bolt's work those that feed it do without being asked",
+            ["source", "target"],
+            [((source, one.component), ratio) for one in pressures for source, ratio in one.ratios.items()],
         )
 
     def _end_to_end(self) -> Metric:

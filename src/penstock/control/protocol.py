@@ -154,6 +154,8 @@ class Report(Message, frozen=True, kw_only=True):
     """How far its spouts have come."""
     hops: dict[int, bytes] = msgspec.field(default_factory=dict)
     """By edge: from emission to the hands of the next task."""
+    ratios: dict[int, float] = msgspec.field(default_factory=dict)
+    """By edge: r, how much of the target's work it has learned to do."""
 
 
 class TaskFailure(Message, frozen=True, kw_only=True):

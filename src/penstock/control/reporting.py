@@ -38,6 +38,7 @@ def report_of(worker: Worker) -> Report:
         spouts=tuple(spout.progress() for spout in worker.spouts if not spout.waiting),
         latency={component: histogram.to_bytes() for component, histogram in latency.items()},
         hops={edge: histogram.to_bytes() for edge, histogram in hops.items()},
+        ratios=dict(worker.pressure.pressure.helping.ratio),
     )
 
 
@@ -51,6 +52,7 @@ def _task_counts(worker: Worker) -> tuple[TaskCounts, ...]:
             emitted=past.emitted[task],
             failed=past.failed[task],
             busy_ns=past.busy_ns[task],
+            **worker.pressure.counts(task),
         )
         for task in past.component_of
         if task not in here
@@ -65,6 +67,7 @@ def _task_counts(worker: Worker) -> tuple[TaskCounts, ...]:
                 # What a helper does takes its host's worker time: schedulers have to know.
                 busy_ns=sum(one.busy_ns for one in running.whole) + past.busy_ns[task],
                 backlog=running.queued_tuples,
+                **worker.pressure.counts(task),
             )
             for task, running in here.items()
         ),

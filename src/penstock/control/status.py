@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 
 from penstock.control.decisions import Decision
+from penstock.control.pressure_metrics import PressureMetrics
 from penstock.control.scheduling import SchedulingStatus
 
 __all__ = ["Phase", "RunStatus", "WorkerState", "WorkerStatus"]
@@ -76,5 +77,7 @@ class RunStatus(msgspec.Struct, frozen=True, kw_only=True):
     """Why it fails or failed."""
     decisions: tuple[Decision, ...] = ()
     """The last ones about where tasks run, oldest first."""
+    pressures: tuple[PressureMetrics, ...] = ()
+    """The bolts that have more to do than they can just now, and whom they stop; the worst first."""
     scheduling: SchedulingStatus | None = None
     """Who plans meanwhile; None where nothing is measured."""

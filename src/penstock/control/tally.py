@@ -8,7 +8,7 @@ from typing import NamedTuple, Self, TypeVar
 
 from penstock.control.protocol import Report
 
-__all__ = ["PairTally", "Tally", "TaskTally"]
+__all__ = ["PairTally", "StopTally", "Tally", "TaskTally"]
 
 
 class TaskTally(NamedTuple):
@@ -18,6 +18,9 @@ class TaskTally(NamedTuple):
     emitted: float = 0
     failed: float = 0
     busy_ns: float = 0
+    asked_ns: float = 0
+    stopping_ns: float = 0
+    episodes: float = 0
 
     def plus(self, other: TaskTally) -> TaskTally:
         """What both did."""
@@ -31,7 +34,13 @@ class PairTally(NamedTuple):
     bytes: float = 0
 
 
-_Row = TypeVar("_Row", TaskTally, PairTally)
+class StopTally(NamedTuple):
+    """How long one task was stopped by another."""
+
+    time_ns: float = 0
+
+
+_Row = TypeVar("_Row", TaskTally, PairTally, StopTally)
 _Key = TypeVar("_Key")
 
 
@@ -47,18 +56,29 @@ class Tally:
         pairs: Mapping[tuple[int, int, int], PairTally] | None = None,
         lost: float = 0,
         helps: Mapping[tuple[int, int], TaskTally] | None = None,
+        stops: Mapping[tuple[int, int], StopTally] | None = None,
     ) -> None:
         self.tasks = tasks or {}
         self.helps = helps or {}
         self.pairs = pairs or {}
         self.lost = lost
+        self.stops = stops or {}
+        """By the task that was stopped, and the one that it was stopped by."""
 
     @classmethod
     def of(cls, report: Report) -> Self:
         """What a report says."""
         return cls(
             tasks={
-                counts.task: TaskTally(counts.processed, counts.emitted, counts.failed, counts.busy_ns)
+                counts.task: TaskTally(
+                    counts.processed,
+                    counts.emitted,
+                    counts.failed,
+                    counts.busy_ns,
+                    counts.asked_ns,
+                    counts.stopping_ns,
+                    counts.episodes,
+                )
                 for counts in report.tasks
             },
             pairs={
@@ -70,6 +90,11 @@ class Tally:
                 (counts.edge, counts.task): TaskTally(counts.processed, counts.emitted, counts.failed, counts.busy_ns)
                 for counts in report.helps
             },
+            stops={
+                (counts.task, target): StopTally(time_ns)
+                for counts in report.tasks
+                for target, time_ns in counts.stopped_by.items()
+            },
         )
 
     def plus(self, other: Tally, times: float = 1) -> Tally:
@@ -79,6 +104,7 @@ class Tally:
             pairs=_plus(self.pairs, other.pairs, times, PairTally()),
             lost=self.lost + times * other.lost,
             helps=_plus(self.helps, other.helps, times, TaskTally()),
+            stops=_plus(self.stops, other.stops, times, StopTally()),
         )
 
     def without(self, other: Tally) -> Tally:
@@ -87,6 +113,7 @@ class Tally:
             tasks={key: row for key, row in self.tasks.items() if key not in other.tasks},
             pairs={key: row for key, row in self.pairs.items() if key not in other.pairs},
             helps={key: row for key, row in self.helps.items() if key not in other.helps},
+            stops={key: row for key, row in self.stops.items() if key[0] not in other.tasks},
         )
 
     def task(self, task: int) -> TaskTally:

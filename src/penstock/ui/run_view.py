@@ -8,7 +8,9 @@ from rich.table import Table
 from rich.text import Text
 
 from penstock.control.metrics import ComponentMetrics, EdgeMetrics, Latency, RunMetrics
+from penstock.control.pressure_metrics import PressureMetrics
 from penstock.control.status import Phase, RunStatus
+from penstock.flow.relief import ReliefState
 from penstock.ui.figures import bar, count, duration, number, one_line
 from penstock.ui.placement_view import placement_view
 
@@ -24,6 +26,7 @@ def run_view(status: RunStatus, metrics: RunMetrics) -> RenderableType:
     What users named or raised is never taken for the console's markup: all of it is Text.
     """
     parts: list[RenderableType] = [_headline(status, metrics), _components(metrics)]
+    parts += [_pressure(one) for one in metrics.pressures if one.state is not ReliefState.FLOWING]
     if metrics.edges:
         parts.append(_edges(metrics))
     parts += placement_view(status, metrics)
@@ -57,6 +60,15 @@ def _headline(status: RunStatus, metrics: RunMetrics) -> Text:
             f"  end to end p50 {duration(metrics.end_to_end.p50_ns)}, p99 {duration(metrics.end_to_end.p99_ns)}"
         )
     return text
+
+
+def _pressure(one: PressureMetrics) -> Text:
+    """Who is too slow, and what comes of it: `exclam1 is too slow: helped by compute (r 0.31); stops nobody; 12 s`."""
+    helped = ", ".join(f"{name} (r {ratio:.2f})" for name, ratio in sorted(one.ratios.items()))
+    help_ = f"helped by {helped}" if helped else "nobody helps"
+    stops = f"stops {', '.join(one.stops)}" if one.stops else "stops nobody"
+    text = f"{one.component} is too slow: {help_}; {stops}; {duration(round((one.asked_s + one.stopping_s) * 1e9))}"
+    return Text(text, style="red" if one.stops else "yellow")
 
 
 def _components(metrics: RunMetrics) -> Table:

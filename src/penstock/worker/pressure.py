@@ -15,6 +15,7 @@ Three things never wait, so that nobody waits in a circle:
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -86,6 +87,7 @@ class PressureWatch:
         steady_ns: Callable[[], int],
     ) -> None:
         self._worker = worker
+        self._steady_ns = steady_ns
         self._roster = roster
         self._places = wiring.places
         self._company = wiring.company
@@ -120,6 +122,8 @@ class PressureWatch:
         self._overhelped: frozenset[Channel] = frozenset()
         """The ways to helpers that have too much waiting."""
         self._shares: dict[int, float] = {}
+        self._fed: dict[int, set[int]] = {}
+        """Whom each task that was ever here has fed: what was counted of them stays counted when it has gone."""
         self.blocked: frozenset[Channel] = frozenset()
         """Channels that nothing may be put on for now."""
 
@@ -269,6 +273,23 @@ class PressureWatch:
             if share != self._shares.get(edge, 0.0):
                 self._helpers.set_share(edge, share)
                 self._shares[edge] = share
+
+    def counts(self, task: int) -> dict[str, Any]:
+        """How a task is or was pressed here, and who had it stopped, by the names that TaskCounts has for it."""
+        now_ns, running = self._steady_ns(), self._roster.by_task.get(task)
+        spells, stops = self.pressure.spells, self.pressure.helping.stop_spells
+        targets = self._fed.setdefault(task, set())
+        if running is not None:
+            targets.update(target for lane in running.outputs.lanes for target in lane.targets)
+        relief = self.pressure.reliefs.get(task)
+        return {
+            "pressure": ReliefState.FLOWING if relief is None else relief.state,
+            "asked_ns": spells.total_ns((task, ReliefState.ASKED), now_ns),
+            "stopping_ns": spells.total_ns((task, ReliefState.STOPPING), now_ns),
+            "episodes": 0 if relief is None else relief.episode,
+            "stopped_by": {target: stops.total_ns(target, now_ns) for target in stops.ever() & targets},
+            "stopped_now": tuple(sorted(self.pressure.helping.stopping & targets)) if running is not None else (),
+        }
 
     # ---- between workers
 
