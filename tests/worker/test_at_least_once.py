@@ -25,6 +25,8 @@ sizes = st.builds(
     WorkerSettings,
     credit_window_bytes=st.integers(1, 300),
     inbox_bytes=st.integers(1, 300),
+    outgoing=st.sampled_from(["fifo", "round_robin", "lbf"]),
+    outgoing_interval_ms=st.sampled_from([0.0, 10.0]),
     turn_tuples=st.integers(1, 8),
     spout_turn_tuples=st.integers(1, 8),
     max_pending=st.integers(1, 50),

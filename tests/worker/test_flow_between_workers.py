@@ -18,6 +18,8 @@ from tests.worker.random_topologies import Plan, plans
 tiny_settings = st.builds(
     WorkerSettings,
     inbox_bytes=st.integers(1, 600),
+    outgoing=st.sampled_from(["fifo", "round_robin", "lbf"]),
+    outgoing_interval_ms=st.sampled_from([0.0, 10.0]),
     credit_window_bytes=st.integers(1, 400),
     high_water_tuples=st.integers(1, 20),
     turn_tuples=st.integers(1, 8),

@@ -59,8 +59,7 @@ def way_out(time: Time, slot: BoardSlot | None, policy: OutgoingPolicy = "lbf") 
     return WayOut(
         policy=policy,
         interval_ns=INTERVAL_NS,
-        operators=[0, 3],
-        edges_in_order={1},
+        operators={0: 0},
         book=None,
         steady_ns=time,
         slot=slot,

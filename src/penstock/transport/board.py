@@ -36,7 +36,7 @@ class BoardSlot:
     """The slot of one worker, at the ring that this descriptor is of. It has a mapping of its own."""
 
     def __init__(self, memory_fd: int) -> None:
-        self._memory = mmap.mmap(memory_fd, mmap.PAGESIZE)
+        self._memory = mmap.mmap(memory_fd, _AT + _SLOT.size)
         self._is_clear = True
 
     def write(self, backlogs: Sequence[int], now_ns: int) -> None:

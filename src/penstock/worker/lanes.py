@@ -63,7 +63,7 @@ class Sender(Protocol):
     """The way to the tasks of another worker."""
 
     def send(self, route: Route, payload: bytes, tuples: int) -> None:
-        """Sends a frame, or keeps it until it can be sent; never waits and never reorders."""
+        """Sends a frame, or keeps it until it can be sent; never waits, and never reorders what is for one task."""
 
 
 class RootedTuples(NamedTuple):

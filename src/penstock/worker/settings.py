@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import msgspec
 
 from penstock.flow.backlog import OutgoingPolicy
@@ -72,3 +74,14 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
     outgoing_interval_ms: float = 10.0
     """How long the task that was chosen goes on, and how long other workers of its node that have less wait for it."""
+
+    def __post_init__(self) -> None:
+        if self.outgoing not in get_args(OutgoingPolicy):
+            message = f"outgoing must be one of {', '.join(get_args(OutgoingPolicy))}, got {self.outgoing!r}"
+            raise ValueError(message)
+        if not self.outgoing_interval_ms >= 0:
+            message = f"outgoing_interval_ms must be 0 or more, got {self.outgoing_interval_ms}"
+            raise ValueError(message)
+        if not self.link_window_ms > 0:
+            message = f"link_window_ms must be above 0, got {self.link_window_ms}"
+            raise ValueError(message)

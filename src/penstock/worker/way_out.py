@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from penstock.flow.backlog import OutgoingPolicy, policy_of
@@ -41,8 +41,8 @@ class WayOut:
     Args:
         policy: who goes next.
         interval_ns: how long, and how long others wait.
-        operators: for each edge, the number of the operator that sends on it.
-        edges_in_order: where one source speaks for others: what is sent on these leaves in order.
+        operators: for each edge, the number of the operator that sends on it. Without those on which one source speaks
+            for others: what is sent on these leaves in order.
         book: where the trees of tuples are counted; None where they are not.
         steady_ns: a clock that never goes back; where there is a board, the machine's.
         slot: where this worker says what it has; None without a board.
@@ -53,8 +53,7 @@ class WayOut:
         *,
         policy: OutgoingPolicy,
         interval_ns: int,
-        operators: Sequence[int],
-        edges_in_order: Set[int],
+        operators: Mapping[int, int],
         book: AckBook | None,
         steady_ns: Callable[[], int],
         slot: BoardSlot | None = None,
@@ -62,7 +61,6 @@ class WayOut:
         self._policy = policy
         self._interval_ns = interval_ns
         self._operators = operators
-        self._edges_in_order = edges_in_order
         self._book = book
         self._steady_ns = steady_ns
         self._slot = slot
@@ -89,9 +87,10 @@ class WayOut:
 
     def _place_of(self, route: Route) -> tuple[int, int]:
         edge = route.stream
-        if route.flags in (FrameKind.CAST, FrameKind.TREE) or edge in self._edges_in_order:
+        operator = self._operators.get(edge)
+        if operator is None or route.flags in (FrameKind.CAST, FrameKind.TREE):
             return ~edge, 0
-        return self._operators[edge], route.source
+        return operator, route.source
 
     def look(self, carriers: Iterable[Leaving]) -> None:
         """Tells the others of the node what waits here, and finds out who has more. For every turn."""

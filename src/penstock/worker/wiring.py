@@ -128,8 +128,7 @@ class Wiring:
         return WayOut(
             policy=settings.outgoing,
             interval_ns=round(settings.outgoing_interval_ms * 1e6),
-            operators=[rank[edge.source] for edge in self.edges],
-            edges_in_order={edge.id for edge in self.edges if self.facts.combine(edge) is not None},
+            operators={edge.id: rank[edge.source] for edge in self.edges if self.facts.combine(edge) is None},
             book=book,
             steady_ns=self._steady_ns,
             slot=slot,
