@@ -8,6 +8,8 @@ placement    a worker for each task
 contest      one side of one row, for some seconds
 pressure     what a run's metrics say about help and backpressure
 account      what is lost or doubled
+simulation   the chain in virtual time, with the workers' own policy objects
+simulated    rows in virtual time
 measured     all that was measured
 goals        what is wanted
 tables       what is shown

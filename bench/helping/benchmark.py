@@ -10,6 +10,7 @@ from bench.helping.contest import sampled
 from bench.helping.goals import goals
 from bench.helping.measured import Cell, Measured, Sample
 from bench.helping.plan import FULL, QUICK, Row
+from bench.helping.simulated import simulate_all
 from bench.helping.tables import tables
 from bench.report import Outcome
 from bench.rounds import interleaved
@@ -43,4 +44,4 @@ def measure(rows: list[Row], settings: RunSettings) -> Measured:
                 rounds[side.name].append(sampled(spark, row, side))
             in_order = {side.name: rounds[side.name] for side in row.sides}
             cells.append(Cell(name=row.name, most=row.most, note=row.note, rounds=in_order))
-    return Measured(cells=cells)
+    return Measured(cells=cells, simulated=simulate_all(rows))

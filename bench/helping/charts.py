@@ -3,19 +3,35 @@
 from pathlib import Path
 
 from bench.helping.measured import Cell, Measured
-from bench.helping.plan import HELPING
+from bench.helping.plan import EQUAL, HELPING
 from bench.plots import Axis, save_line_chart
 
 _SECONDS = Axis(label="seconds", logarithmic=False)
+_LEARNED_S = 15.0
 
 
 def save_charts(out: Path, measured: Measured) -> tuple[Path, ...]:
-    """Of each row that was under pressure."""
-    return tuple(
+    """Of each row that was under pressure, and of what was simulated."""
+    of_rows = [
         path
         for cell in measured.cells
         if any(sample.settling.helps for sample in cell.rounds.get(HELPING.name, ()))
         for path in (_ratio(out, cell), _throughput(out, cell), _stopping(out, cell))
+    ]
+    return (*of_rows, _simulated(out, measured)) if measured.simulated else tuple(of_rows)
+
+
+def _simulated(out: Path, measured: Measured) -> Path:
+    learned = sorted((one for one in measured.simulated if one.name == EQUAL.name), key=lambda one: one.step)
+    return save_line_chart(
+        out / "helping-simulated-r.png",
+        title=f"{EQUAL.name}, in virtual time: the share r that compute learns, by Δ",
+        x=_SECONDS,
+        y=Axis(label="r", logarithmic=False),
+        lines={
+            f"Δ = {one.step:g}": [(moment.at_s, moment.ratio) for moment in one.helped if moment.at_s <= _LEARNED_S]
+            for one in learned
+        },
     )
 
 

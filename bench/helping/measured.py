@@ -4,6 +4,7 @@ import msgspec
 
 from bench.helping.account import Ledger
 from bench.helping.pressure import Pressure
+from bench.helping.simulated import Simulated
 from bench.scheduling.window import Times
 from bench.stats import Spread
 
@@ -74,6 +75,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     """Everything."""
 
     cells: list[Cell]
+    simulated: list[Simulated]
 
     def cell(self, name: str) -> Cell | None:
         """The row of that name; None if it was not measured."""

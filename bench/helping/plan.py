@@ -73,6 +73,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     window_s: float = 10.0
     """What is measured; whole turns of all phases."""
     rounds: int = 3
+    is_simulated: bool = True
+    """Whether it is looked at in virtual time, too, where nothing but service times counts."""
     note: str = ""
 
     def __str__(self) -> str:
@@ -122,6 +124,7 @@ CPU = Row(
     offered_per_s=_OFFERED_SHARE * _CPU.helped_per_s(_CPU_COMPUTES),
     computes=_CPU_COMPUTES,
     is_cpu_bound=True,
+    is_simulated=False,
     note="spout, sink and the driver want the same cores",
 )
 SHIFTING = Row(
@@ -137,6 +140,7 @@ BUSY = Row(
     phases=(Phase(exclam1_ms=3.6, exclam2_ms=6.0),),
     offered_per_s=250.0,
     sides=(PLAIN, HELPING, REDIRECTION),
+    is_simulated=False,
     note="exclam2 is slow and exclam1 busy; compute's workers have time",
 )
 LIGHT = Row(
@@ -147,6 +151,7 @@ LIGHT = Row(
     settle_s=5.0,
     window_s=6.0,
     rounds=5,
+    is_simulated=False,
 )
 CALM = Row(
     name="no pressure",
@@ -156,6 +161,7 @@ CALM = Row(
     settle_s=4.0,
     window_s=6.0,
     rounds=5,
+    is_simulated=False,
     note="a third of what can pass",
 )
 

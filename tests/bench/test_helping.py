@@ -138,7 +138,8 @@ def test_rows_are_told_apart_by_their_names_and_begin_with_plain_backpressure() 
 
 def test_throughputs_are_compared_round_by_round() -> None:
     measured = Measured(
-        cells=[cell(EQUAL.name, [sample(250), sample(100), sample(200)], [sample(370), sample(150), sample(200)])]
+        cells=[cell(EQUAL.name, [sample(250), sample(100), sample(200)], [sample(370), sample(150), sample(200)])],
+        simulated=[],
     )
     by_name = {goal.name: goal for goal in goals(measured)}
     assert by_name["throughput_of_helping_equal_capacities"].value == pytest.approx(1.48)
@@ -149,19 +150,20 @@ def test_throughputs_are_compared_round_by_round() -> None:
 def test_one_stop_after_r_has_settled_or_one_tuple_too_many_is_a_goal_missed() -> None:
     doubled = Ledger(emitted=100, lost=0, doubled=1, wrong=0)
     measured = Measured(
-        cells=[cell(EQUAL.name, [sample(250), sample(250)], [sample(370), sample(370, stops=1, ledger=doubled)])]
+        cells=[cell(EQUAL.name, [sample(250), sample(250)], [sample(370), sample(370, stops=1, ledger=doubled)])],
+        simulated=[],
     )
     assert {goal.name for goal in goals(measured) if not goal.holds} == {"stops_after_r_has_settled", "doubled"}
 
 
 def test_latency_counts_where_there_is_no_pressure() -> None:
-    measured = Measured(cells=[cell(CALM.name, [sample(300, p50_ms=10.0)], [sample(300, p50_ms=11.0)])])
+    measured = Measured(cells=[cell(CALM.name, [sample(300, p50_ms=10.0)], [sample(300, p50_ms=11.0)])], simulated=[])
     assert [goal.name for goal in goals(measured) if not goal.holds] == ["p50_of_plain_over_helping_no_pressure"]
 
 
 def test_tables_have_a_row_for_each_side() -> None:
-    measured = Measured(cells=[cell(EQUAL.name, [sample(250)], [sample(370)])])
-    throughput, pressure, latency, checked = tables(measured)
+    measured = Measured(cells=[cell(EQUAL.name, [sample(250)], [sample(370)])], simulated=[])
+    throughput, pressure, latency, checked, _ = tables(measured)
     assert throughput.rows[1] == (EQUAL.name, HELPING.name, "370", "1.48", "1.5")
     assert pressure.rows[1][4:] == ("3", "0", "20%", "10%", "compute → exclam1 0.33", "1,234")
     assert [len(table.rows) for table in (throughput, pressure, latency, checked)] == [2, 2, 2, 2]

@@ -4,8 +4,10 @@ import pytest
 
 from bench.helping.account import Ledger
 from bench.helping.measured import Cell, Measured, Moment, Sample
-from bench.helping.plan import HELPING, PLAIN
+from bench.helping.plan import EQUAL, HELPING, PLAIN
 from bench.helping.pressure import Pressure
+from bench.helping.simulated import Simulated
+from bench.helping.simulation import SimulatedMoment
 from bench.scheduling.window import Times
 
 pytest.importorskip("matplotlib", reason="comes with the benchmarks")
@@ -14,7 +16,7 @@ from bench.helping.charts import save_charts
 PNG = b"\x89PNG"
 
 
-def measured(helps: int) -> Measured:
+def measured(helps: int, *simulated: Simulated) -> Measured:
     pressure = Pressure(helped_s=1.0, stopping_s=0.5, helps=helps, stops=1, ratio={"compute → exclam1": 0.3})
     sample = Sample(
         per_s=300.0,
@@ -27,7 +29,7 @@ def measured(helps: int) -> Measured:
         moments=[Moment(at_s=float(at), per_s=300.0, queues={}, pressure=pressure) for at in range(3)],
     )
     rounds = {PLAIN.name: [sample], HELPING.name: [sample]}
-    return Measured(cells=[Cell(name="equal capacities", most=None, note="", rounds=rounds)])
+    return Measured(cells=[Cell(name="equal capacities", most=None, note="", rounds=rounds)], simulated=[*simulated])
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -41,3 +43,11 @@ def test_a_row_in_which_somebody_was_helped_has_three_charts(tmp_path: Path, hel
     charts = save_charts(tmp_path, measured(helps))
     assert [chart.name for chart in charts] == [f"helping-{name}-equal-capacities.png" for name in names]
     assert all(chart.read_bytes().startswith(PNG) for chart in charts)
+
+
+def test_what_is_simulated_has_one_chart_with_a_line_for_each_step(tmp_path: Path) -> None:
+    moments = [SimulatedMoment(at_s=float(at), done=at, stopping_s=0.0, helps=1, stops=0, ratio=0.1) for at in range(9)]
+    simulated = [Simulated(name=EQUAL.name, step=step, plain=moments, helped=moments) for step in (0.1, 0.3)]
+    (chart,) = save_charts(tmp_path, measured(0, *simulated))
+    assert chart.name == "helping-simulated-r.png"
+    assert chart.read_bytes().startswith(PNG)

@@ -81,7 +81,7 @@ class Numbers(Spout):
 
     def open(self, context: Any) -> None:  # noqa: ARG002
         self.emitted, self.due, self.has_said = 0, 0.0, False
-        self.text, self.per_s, self.most_due, self.is_last = "", 0.0, 0.0, False
+        self.text, self.per_s, self.most_due, self.is_last = "", 0.0, math.inf, False
         self.looked_at_s = time.monotonic()
 
     def next(self) -> Any:
