@@ -15,7 +15,7 @@ def save_charts(out: Path, measured: Measured) -> tuple[Path, ...]:
     of_rows = [
         path
         for cell in measured.cells
-        if any(sample.settling.helps for sample in cell.rounds.get(HELPING.name, ()))
+        if any(sample.settling.episodes for sample in cell.rounds.get(HELPING.name, ()))
         for path in (_ratio(out, cell), _throughput(out, cell), _stopping(out, cell))
     ]
     return (*of_rows, _simulated(out, measured)) if measured.simulated else tuple(of_rows)

@@ -22,8 +22,9 @@ def goals(measured: Measured) -> tuple[Goal, ...]:
     ]
     equal, calm = measured.cell(EQUAL.name), measured.cell(CALM.name)
     if equal is not None:
-        stops = max(sample.settled.stops for sample in equal.rounds[HELPING.name])
-        found.append(Goal(name="stops_after_r_has_settled", value=stops, comparison="<=", limit=0))
+        stopping_s = max(sample.settled.stopping_s for sample in equal.rounds[HELPING.name])
+        name = "seconds_under_backpressure_after_r_has_settled"
+        found.append(Goal(name=name, value=stopping_s, comparison="<=", limit=0))
     if calm is not None:
         sooner = calm.sooner_than_baseline(HELPING.name).median
         found.append(Goal(name="p50_of_plain_over_helping_no_pressure", value=sooner, comparison=">=", limit=0.98))

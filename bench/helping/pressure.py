@@ -17,20 +17,17 @@ class Pressure(msgspec.Struct, frozen=True, kw_only=True):
     """How long tasks had asked for help and stopped nobody."""
     stopping_s: float
     """How long tasks had others stopped."""
-    helps: int
-    """How often one asked for help."""
-    stops: int
-    """How often one had others stopped."""
+    episodes: int
+    """How often one had too much."""
     ratio: dict[str, float]
-    """r, by edge: the mean of the workers that have one."""
+    """r, by edge: the most that one of its workers has."""
 
     def since(self, earlier: "Pressure") -> "Pressure":
         """What came to it. r is as it is now."""
         return Pressure(
             helped_s=self.helped_s - earlier.helped_s,
             stopping_s=self.stopping_s - earlier.stopping_s,
-            helps=self.helps - earlier.helps,
-            stops=self.stops - earlier.stops,
+            episodes=self.episodes - earlier.episodes,
             ratio=self.ratio,
         )
 
@@ -38,4 +35,4 @@ class Pressure(msgspec.Struct, frozen=True, kw_only=True):
 def pressure_of(metrics: RunMetrics) -> Pressure:
     """As of one look."""
     del metrics
-    return Pressure(helped_s=0.0, stopping_s=0.0, helps=0, stops=0, ratio={})
+    return Pressure(helped_s=0.0, stopping_s=0.0, episodes=0, ratio={})

@@ -40,20 +40,18 @@ def _pressure(measured: Measured) -> Table:
         columns=(
             "load",
             "side",
-            "helps, settling",
-            "stops, settling",
-            "helps, settled",
-            "stops, settled",
-            "time under backpressure",
-            "time helped",
+            "episodes, settling",
+            "episodes, settled",
+            "backpressure s, settling",
+            "backpressure, settled",
+            "helped, settled",
             "r, settled",
             "longest queue",
         ),
         rows=tuple(_pressure_row(cell, side) for cell in measured.cells for side in cell.rounds),
         note=(
-            "Of the round of median throughput. Helps and stops: how often a task asked for help, and how often one "
-            "had others stopped; before the window that is measured, and in it. Times are shares of the window, all "
-            "tasks together."
+            "Of the round of median throughput. Episodes: how often a task had too much, before the window that is "
+            "measured, and in it. Times are seconds before it, and shares of it, all tasks together."
         ),
     )
 
@@ -64,10 +62,9 @@ def _pressure_row(cell: Cell, side: str) -> tuple[str, ...]:
     return (
         cell.name,
         side,
-        str(sample.settling.helps),
-        str(sample.settling.stops),
-        str(sample.settled.helps),
-        str(sample.settled.stops),
+        str(sample.settling.episodes),
+        str(sample.settled.episodes),
+        format_figure(sample.settling.stopping_s),
         f"{sample.settled.stopping_s / sample.window_s:.0%}",
         f"{sample.settled.helped_s / sample.window_s:.0%}",
         "\n".join(ratios) or "-",

@@ -16,8 +16,8 @@ from bench.helping.charts import save_charts
 PNG = b"\x89PNG"
 
 
-def measured(helps: int, *simulated: Simulated) -> Measured:
-    pressure = Pressure(helped_s=1.0, stopping_s=0.5, helps=helps, stops=1, ratio={"compute → exclam1": 0.3})
+def measured(episodes: int, *simulated: Simulated) -> Measured:
+    pressure = Pressure(helped_s=1.0, stopping_s=0.5, episodes=episodes, ratio={"compute → exclam1": 0.3})
     sample = Sample(
         per_s=300.0,
         times=Times(tuples=1, mean_ms=1.0, p50_ms=1.0, p99_ms=1.0),
@@ -35,12 +35,12 @@ def measured(helps: int, *simulated: Simulated) -> Measured:
 @pytest.fixture(scope="module", autouse=True)
 def open_fonts(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Matplotlib opens its fonts with the first chart and keeps them; that is no leak of a test."""
-    save_charts(tmp_path_factory.mktemp("fonts"), measured(helps=1))
+    save_charts(tmp_path_factory.mktemp("fonts"), measured(episodes=1))
 
 
-@pytest.mark.parametrize(("helps", "names"), [(3, ["r", "throughput", "backpressure"]), (0, [])])
-def test_a_row_in_which_somebody_was_helped_has_three_charts(tmp_path: Path, helps: int, names: list[str]) -> None:
-    charts = save_charts(tmp_path, measured(helps))
+@pytest.mark.parametrize(("episodes", "names"), [(3, ["r", "throughput", "backpressure"]), (0, [])])
+def test_a_row_in_which_somebody_was_helped_has_three_charts(tmp_path: Path, episodes: int, names: list[str]) -> None:
+    charts = save_charts(tmp_path, measured(episodes))
     assert [chart.name for chart in charts] == [f"helping-{name}-equal-capacities.png" for name in names]
     assert all(chart.read_bytes().startswith(PNG) for chart in charts)
 
