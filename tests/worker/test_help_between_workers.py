@@ -1,0 +1,181 @@
+"""A bolt that is too slow is helped before anybody is stopped, by those that feed it, and then by whoever has time."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from penstock.connectors.collect import Collect
+from penstock.connectors.lines import Lines
+from penstock.flow.delivery import Delivery
+from penstock.flow.relief import ReliefState
+from penstock.testing import CapturedSink, FedSpout, LocalCluster
+from penstock.topology.bolts import Bolt
+from penstock.topology.topology import Topology
+from penstock.topology.tuples import Tuple
+from penstock.worker.settings import WorkerSettings
+from tests.worker.moved_word_count import moves
+
+DELIVERIES: tuple[Delivery, ...] = ("at_most_once", "at_least_once", "exactly_once")
+
+SMALL = WorkerSettings(high_water_tuples=8, turn_tuples=1, spout_turn_tuples=4)
+"""A task does one frame in a turn. So one that is fed by four is too slow for them."""
+
+TASKS = 7
+
+
+class Passing(Bolt):
+    fields = ("n",)
+
+    def process(self, tup: Tuple) -> Any:
+        return (tup.n,)
+
+
+class Counting(Passing):
+    """Has a state, though it says it has none."""
+
+    def open(self, context: Any) -> None:
+        self.seen = 0
+        self.helping = context.helping
+
+    def process(self, tup: Tuple) -> Any:
+        self.seen += 1
+        return (tup.n,)
+
+
+def chain(slow: Bolt | None = None, *, helping: bool | None = None) -> tuple[Topology, FedSpout, CapturedSink]:
+    """Four tasks feed one, each in a worker of its own."""
+    topo, spout, sink = Topology("chain"), FedSpout(fields=("n",)), CapturedSink()
+    first = topo.bolt("first", Passing(), topo.spout("spout", spout).shuffle(), tasks=4, helping=False)
+    it = topo.bolt("slow", slow or Passing(), first.shuffle(), helping=helping)
+    topo.bolt("sink", sink, it.shuffle())
+    return topo, spout, sink
+
+
+def states(cluster: LocalCluster) -> set[ReliefState]:
+    """Of the slow bolt."""
+    (slow,) = cluster.tasks_of("slow")
+    watch = cluster.workers[cluster.worker_of[slow]].pressure.pressure
+    return {relief.state for task, relief in watch.reliefs.items() if task == slow}
+
+
+def helped(cluster: LocalCluster) -> int:
+    return sum(helper.processed for worker in cluster.workers.values() for helper in worker.roster.helpers)
+
+
+@pytest.mark.parametrize("delivery", DELIVERIES)
+def test_help_is_asked_for_first_and_ends_with_what_was_learned(delivery: Delivery) -> None:
+    topo, spout, sink = chain()
+    places = {task: task for task in range(TASKS)}
+    with LocalCluster(topo, worker_of=places, settings=SMALL, delivery=delivery) as cluster:
+        for n in range(400):
+            spout.feed((n,))
+        while not helped(cluster):
+            cluster.step()
+        assert states(cluster) == {ReliefState.ASKED}
+        spout.end()
+        cluster.run_to_end(most_s=60)
+        assert Counter(sink.values) == Counter({(n,): 1 for n in range(400)})
+        ratios = [worker.pressure.pressure.helping.ratio for worker in cluster.workers.values()]
+        assert any(0 < r < 1 for ratio in ratios for r in ratio.values()), "r goes on when nobody asks"
+
+
+def test_one_whose_attributes_change_is_not_helped_unless_its_user_says_so() -> None:
+    for helping, wanted in ((None, False), (True, True)):
+        topo, spout, sink = chain(Counting(), helping=helping)
+        with LocalCluster(topo, worker_of={task: task for task in range(TASKS)}, settings=SMALL) as cluster:
+            for n in range(400):
+                spout.feed((n,))
+            spout.end()
+            cluster.run_to_end(most_s=60)
+            assert Counter(sink.values) == Counter({(n,): 1 for n in range(400)})
+            assert bool(helped(cluster)) == wanted
+
+
+def test_a_bolt_that_wants_no_help_has_others_stopped() -> None:
+    topo, spout, sink = chain(helping=False)
+    with LocalCluster(topo, worker_of={task: task for task in range(TASKS)}, settings=SMALL) as cluster:
+        for n in range(400):
+            spout.feed((n,))
+        while not states(cluster):
+            cluster.step()
+        assert states(cluster) == {ReliefState.STOPPING}
+        spout.end()
+        cluster.run_to_end(most_s=60)
+        assert len(sink.values) == 400
+
+
+def hard_pressed(count: int) -> Topology:
+    """Whatever of it is slow depends on who has which worker for itself."""
+    topo = Topology("hard-pressed")
+    numbers = topo.spout("numbers", Lines(range(count), fields=("n",)), tasks=2)
+    first = topo.bolt("first", Passing(), numbers.shuffle(), tasks=3)
+    second = topo.bolt("second", Passing(), first.shuffle(), tasks=1)
+    third = topo.bolt("third", Passing(), second.local_or_shuffle(), tasks=2)
+    topo.bolt("all", Collect(), third.shuffle())
+    return topo
+
+
+def rows(seed: int, delivery: Delivery, *, kills: int, moving: bool) -> Counter[Any]:
+    """What comes of a run in which queues are always too long."""
+    chance = random.Random(seed)
+    sizes = WorkerSettings(
+        high_water_tuples=chance.choice([2, 8, 64]),
+        high_water_ms=chance.choice([0.001, 1, 100]),
+        turn_tuples=chance.choice([1, 8]),
+        spout_turn_tuples=chance.choice([4, 64]),
+        credit_window_bytes=chance.choice([2000, 1 << 20]),
+        help_step=chance.choice([0.1, 0.5, 0.9]),
+    )
+    with LocalCluster(hard_pressed(400), workers=5, seed=seed, delivery=delivery, settings=sizes) as cluster:
+        dead: int | None = None
+        for turn in range(20_000):
+            if cluster.ended:
+                break
+            if turn % 7 == 0 and not cluster.checkpoint_under_way:
+                cluster.begin_epoch()
+            if moving and not cluster.moving and chance.random() < 0.1:
+                moves(cluster, chance)
+            if dead is not None and chance.random() < 0.2:
+                cluster.restart(dead)
+                dead = None
+            elif dead is None and kills and len(cluster.workers) > 1 and chance.random() < 0.03:
+                kills -= 1
+                dead = chance.choice(sorted(cluster.workers))
+                cluster.kill(dead)
+            cluster.step()
+            cluster.clock.let_pass(0.001)
+        if dead is not None:
+            cluster.restart(dead)
+        cluster.run_to_end()
+        result = cluster.result()
+        assert not result.failures
+        return Counter(tuple(row) for row in result.collected("all"))
+
+
+ALL = Counter({(n,): 1 for n in range(400)})
+
+
+@settings(max_examples=25)
+@given(seed=st.integers(0, 2**32), delivery=st.sampled_from(DELIVERIES), moving=st.booleans())
+def test_however_hard_pressed_everybody_is_each_result_is_there_once(
+    seed: int, delivery: Delivery, moving: bool
+) -> None:
+    assert rows(seed, delivery, kills=0, moving=moving) == ALL
+
+
+@settings(max_examples=15)
+@given(seed=st.integers(0, 2**32), moving=st.booleans())
+def test_hard_pressed_workers_die_and_each_result_is_there_once(seed: int, moving: bool) -> None:
+    assert rows(seed, "exactly_once", kills=4, moving=moving) == ALL
+
+
+@settings(max_examples=15)
+@given(seed=st.integers(0, 2**32), moving=st.booleans())
+def test_hard_pressed_workers_die_and_nothing_is_missing(seed: int, moving: bool) -> None:
+    assert not ALL - rows(seed, "at_least_once", kills=4, moving=moving)
