@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -26,6 +26,7 @@ from penstock.worker.rhythm import Rhythm
 from penstock.worker.runner_choice import runner_for
 from penstock.worker.runners import InputEdge, RecordRunner, Runner
 from penstock.worker.sink_runner import TrackedSinkRunner
+from penstock.worker.successions import Successions
 from penstock.worker.tasks import RunningTask
 from penstock.worker.tracked_runners import TrackedBatchRunner, TrackedRecordRunner
 
@@ -34,15 +35,6 @@ __all__ = ["BoltTask"]
 MOST_TURN_NS = 20_000_000
 PIECE_NS = MOST_TURN_NS // 4
 """How long a piece of an arrival should take, if it does not have to be done whole."""
-
-
-class Succession(NamedTuple):
-    """The sources of an edge that are replaced by others."""
-
-    edge: int
-    old: frozenset[int]
-    new: frozenset[int]
-    assignment: int
 
 
 class BoltTask(RunningTask):
@@ -63,17 +55,15 @@ class BoltTask(RunningTask):
         **common: Any,
     ) -> None:
         super().__init__(**common)
-        self.sources = frozenset(source for _, source in channels)
-        """The tasks that feed it."""
         self.since = since
         """The assignment that brought it here; 0 if it did not come from elsewhere."""
         self.until: float = math.inf
         """The assignment that takes it away."""
         self._channels = LaidChannels(channels, assignment)
-        self._successions: list[Succession] = []
         self._combined = frozenset(edge for edge, given in inputs.items() if given.combined)
         self._columns = {edge: [*given.fields] for edge, given in inputs.items()}
         self._alignment = Alignment(channels)
+        self.successions = Successions(self._channels, self._alignment)
         self._processed_arrival = processed_arrival
         self._tick = None if tick_every_s is None else Rhythm(tick_every_s)
         self.queue = ArrivalQueue()
@@ -99,6 +89,11 @@ class BoltTask(RunningTask):
         self._lent = 0
         """How many pieces of the queue are worked on elsewhere, or came back and are not emitted yet."""
         self._answered: deque[tuple[Arrival, Sequence[list[Any] | None]]] = deque()
+
+    @property
+    def sources(self) -> frozenset[int]:
+        """The tasks that feed it."""
+        return self._channels.sources
 
     def takes(self, arrival: Arrival) -> bool:
         """Whether this came on a channel that leads here, with the fields that come on it."""
@@ -207,7 +202,7 @@ class BoltTask(RunningTask):
         channel = (arrival.edge, arrival.source)
         if marker.switch:
             self._accept_all(self._channels.switch(channel, marker.switch))
-            self._welcome_heirs()
+            self._accept_all(self.successions.welcome())
             return
         complete = self._alignment.arrive(channel, marker)
         if self._save is not None:
@@ -299,35 +294,7 @@ class BoltTask(RunningTask):
     def no_switch_from(self, source: int, assignment: int) -> None:
         """A worker that has or had this task is gone, and perhaps the markers that it had to send."""
         self._accept_all(self._channels.switch_all(source, assignment))
-        self._welcome_heirs()
-
-    def expect_heirs(self, edge: int, old: Collection[int], new: Collection[int], assignment: int) -> None:
-        """Tasks that feed it will be replaced by others. What comes from those waits for the last of the old."""
-        if old or new:
-            self._successions.append(Succession(edge, frozenset(old), frozenset(new), assignment))
-            self.sources |= frozenset(new)
-            for source in new:
-                self._channels.add((edge, source), assignment - 1)
-
-    def expect_no_heirs(self) -> None:
-        """They will not."""
-        for succession in self._successions:
-            self.sources -= succession.new
-            for source in succession.new:
-                self._channels.remove((succession.edge, source))
-        self._successions.clear()
-
-    def _welcome_heirs(self) -> None:
-        for succession in [*self._successions]:
-            edge, old, new, assignment = succession
-            if self._channels.are_laid(assignment, ended=(), among=[(edge, source) for source in old]):
-                self._successions.remove(succession)
-                self.sources -= old
-                self._alignment.replace([(edge, source) for source in old], [(edge, source) for source in new])
-                for source in old:
-                    self._channels.remove((edge, source))
-                for source in new:
-                    self._accept_all(self._channels.switch((edge, source), assignment))
+        self._accept_all(self.successions.welcome())
 
     @property
     def is_drained(self) -> bool:

@@ -26,6 +26,8 @@ class LaidChannels:
 
     def __init__(self, channels: Iterable[Channel], assignment: int) -> None:
         self._laid = dict.fromkeys(channels, assignment)
+        self.sources = self._all_sources()
+        """The tasks that they lead from."""
         self._ahead: dict[Channel, dict[int, list[Arrival]]] = {}
         self.tuples = 0
         """How many wait."""
@@ -67,8 +69,13 @@ class LaidChannels:
     def add(self, channel: Channel, assignment: int) -> None:
         """Another task feeds this one."""
         self._laid.setdefault(channel, assignment)
+        self.sources = self._all_sources()
 
     def remove(self, channel: Channel) -> None:
         """A task that fed this one is gone, or will not come."""
         self._laid.pop(channel, None)
         self._ahead.pop(channel, None)
+        self.sources = self._all_sources()
+
+    def _all_sources(self) -> frozenset[int]:
+        return frozenset(source for _, source in self._laid)

@@ -96,7 +96,7 @@ class Moving:
         for bolt in self._roster.bolts:
             for edge in self._wiring.edges:
                 if edge.target == bolt.component:
-                    bolt.expect_heirs(edge.id, *self._replaced(edge.source, assigned), assigned.number)
+                    bolt.successions.expect(edge.id, *self._replaced(edge.source, assigned), assigned.number)
 
     def _replaced(self, component: str, assigned: AssignedTasks) -> tuple[set[int], set[int]]:
         """The tasks of a component that others follow, and those others."""
@@ -119,7 +119,7 @@ class Moving:
         if self._next is None or self._next.number != assignment:
             return
         for bolt in self._roster.bolts:
-            bolt.expect_no_heirs()
+            bolt.successions.expect_none()
         self._next = None
         self._wiring.places.abandon()
         self._wiring.take_senders()
