@@ -6,7 +6,7 @@ import msgspec
 
 from penstock.control.metrics import RunMetrics
 
-NO_REDIRECTION: dict[str, Any] = {}
+NO_REDIRECTION: dict[str, Any] = {"redirection": False}
 """The settings of a run in which nobody but those upstream helps."""
 
 

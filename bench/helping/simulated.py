@@ -7,8 +7,9 @@ import msgspec
 from bench.helping.plan import EQUAL, Row
 from bench.helping.simulation import SimulatedMoment, Simulation
 from penstock.flow.watermarks import Marks
+from penstock.worker.settings import WorkerSettings
 
-STEP = 0.1
+STEP = WorkerSettings().help_step
 """Δ, as workers have it by default."""
 OTHER_STEPS = (0.02, 0.3)
 SECONDS = 45.0
