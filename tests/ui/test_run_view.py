@@ -29,6 +29,7 @@ def component(name: str, **changed: Any) -> ComponentMetrics:
         "kind": "bolt",
         "tasks": 2,
         "processed": 0,
+        "helped": 0,
         "emitted": 0,
         "failed": 0,
         "backlog": 0,
@@ -44,6 +45,7 @@ def component(name: str, **changed: Any) -> ComponentMetrics:
 def edge(source: str, target: str, **changed: Any) -> EdgeMetrics:
     about: dict[str, Any] = {
         "edge": 0,
+        "via": None,
         "source": source,
         "stream": "default",
         "target": target,
@@ -282,10 +284,19 @@ def test_durations_have_three_digits_and_a_unit(ns: int, text: str) -> None:
 
 def test_the_bolt_that_is_too_slow_is_named_and_whom_it_stops() -> None:
     about: dict[str, Any] = {"asked_s": 2.0, "stopping_s": 10.0, "episodes": 3, "stopped_s": {}}
-    stopping = PressureMetrics(component="slow", state=ReliefState.STOPPING, stops=("spout",), ratios={}, **about)
-    helped = PressureMetrics(component="exclam1", state=ReliefState.ASKED, stops=(), ratios={"compute": 0.31}, **about)
-    over = PressureMetrics(component="calm", state=ReliefState.FLOWING, stops=(), ratios={}, **about)
+    stopping = PressureMetrics(
+        component="slow", state=ReliefState.STOPPING, stops=("spout",), helped_by={}, ratios={}, **about
+    )
+    helped = PressureMetrics(
+        component="exclam1",
+        state=ReliefState.ASKED,
+        stops=(),
+        helped_by={"compute": 1.0},
+        ratios={"compute": 0.3},
+        **about,
+    )
+    over = PressureMetrics(component="calm", state=ReliefState.FLOWING, stops=(), helped_by={}, ratios={}, **about)
     lines = shown(status(), metrics(pressures=(stopping, helped, over)))
     assert any("slow is too slow: nobody helps; stops spout; 12" in line for line in lines)
-    assert any("exclam1 is too slow: helped by compute (r 0.31); stops nobody; 12" in line for line in lines)
+    assert any("exclam1 is too slow: helped by compute (100%); stops nobody; 12" in line for line in lines)
     assert not any("calm" in line for line in lines)

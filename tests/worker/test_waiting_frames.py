@@ -16,7 +16,7 @@ from penstock.worker.waiting_frames import ByTask, InOneLine, WaitingFrames
 SPLIT, PARSE = 0, 1
 """Operators, which are the edges here, too."""
 OF_TASKS = (FrameKind.TUPLES, FrameKind.BATCH, FrameKind.MARKER)
-FIRST = (FrameKind.CREDIT, FrameKind.NEWS, FrameKind.PASSED, FrameKind.GOT)
+FIRST = (FrameKind.CREDIT, FrameKind.NEWS, FrameKind.PASSED, FrameKind.GOT, FrameKind.PRESSURE, FrameKind.REPAID)
 OF_EDGES = (FrameKind.CAST, FrameKind.TREE, FrameKind.COMBINED)
 IN_PLACE = (FrameKind.MET, FrameKind.HANDOVER, FrameKind.TAKEN, FrameKind.SWITCHED, FrameKind.CLEARED)
 

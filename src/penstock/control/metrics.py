@@ -31,6 +31,8 @@ class TaskCounts(msgspec.Struct, frozen=True, kw_only=True):
     emitted: int = 0
     failed: int = 0
     busy_ns: int = 0
+    redirected: int = 0
+    """How many of what it processed workers with time to spare have worked on."""
     backlog: int = 0
     """Tuples that wait for it now."""
     pressure: ReliefState = ReliefState.FLOWING

@@ -36,6 +36,8 @@ class PressureMetrics(msgspec.Struct, frozen=True, kw_only=True):
     """The components with tasks that are stopped by it now."""
     stopped_s: dict[str, float]
     """By component: how long its tasks were stopped by this one, in all."""
+    helped_by: dict[str, float]
+    """By component that feeds it: the share that one of its workers does itself now, of what it would send, at most."""
     ratios: dict[str, float]
     """By component that feeds it: r, the most that one of its workers does of this one's work without being asked."""
 
@@ -48,12 +50,19 @@ def pressures_of(
     stops: defaultdict[str, set[str]] = defaultdict(set)
     stopped_ns: defaultdict[str, defaultdict[str, float]] = defaultdict(lambda: defaultdict(float))
     ratios: defaultdict[str, dict[str, float]] = defaultdict(dict)
+    helped_by: defaultdict[str, dict[str, float]] = defaultdict(dict)
+    by_id = {edge.id: edge for edge in edges}
     for report in reports:
         for counts in report.tasks:
             source = component_of.get(counts.task, "")
             states[source].add(counts.pressure)
             for target in counts.stopped_now:
                 stops[component_of.get(target, "")].add(source)
+        for help in report.helps:
+            edge = by_id.get(help.edge)
+            if edge is not None and help.share:
+                known = helped_by[edge.target].get(edge.source, 0.0)
+                helped_by[edge.target][edge.source] = max(known, help.share)
         for edge in (edge for edge in edges if edge.id in report.ratios):
             known = ratios[edge.target].get(edge.source, 0.0)
             ratios[edge.target][edge.source] = max(known, report.ratios[edge.id])
@@ -73,6 +82,7 @@ def pressures_of(
             episodes=int(episodes),
             stops=tuple(sorted(stops[name])),
             stopped_s={source: time_ns / 1e9 for source, time_ns in stopped_ns[name].items()},
+            helped_by=helped_by[name],
             ratios=ratios[name],
         )
         for name, (asked_ns, stopping_ns, episodes) in sums.items()

@@ -52,6 +52,7 @@ def _task_counts(worker: Worker) -> tuple[TaskCounts, ...]:
             emitted=past.emitted[task],
             failed=past.failed[task],
             busy_ns=past.busy_ns[task],
+            redirected=past.redirected[task],
             **worker.pressure.counts(task),
         )
         for task in past.component_of
@@ -66,6 +67,7 @@ def _task_counts(worker: Worker) -> tuple[TaskCounts, ...]:
                 failed=running.failed + past.failed[task],
                 # What a helper does takes its host's worker time: schedulers have to know.
                 busy_ns=sum(one.busy_ns for one in running.whole) + past.busy_ns[task],
+                redirected=running.redirected + past.redirected[task],
                 backlog=running.queued_tuples,
                 **worker.pressure.counts(task),
             )

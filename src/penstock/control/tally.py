@@ -21,6 +21,7 @@ class TaskTally(NamedTuple):
     asked_ns: float = 0
     stopping_ns: float = 0
     episodes: float = 0
+    redirected: float = 0
 
     def plus(self, other: TaskTally) -> TaskTally:
         """What both did."""
@@ -78,6 +79,7 @@ class Tally:
                     counts.asked_ns,
                     counts.stopping_ns,
                     counts.episodes,
+                    counts.redirected,
                 )
                 for counts in report.tasks
             },

@@ -282,6 +282,7 @@ class BoltTask(RunningTask):
             self._note_arrivals([piece], now_ns)
             runner.run_answered(piece, answers)
             done += self._note_processed([piece], now_ns)
+            self.redirected += len(piece)
             self._lent -= 1
         return done
 

@@ -21,6 +21,7 @@ class PastCounts:
         self.emitted: Counter[int] = Counter()
         self.failed: Counter[int] = Counter()
         self.busy_ns: Counter[int] = Counter()
+        self.redirected: Counter[int] = Counter()
         """By task."""
         self.component_of: dict[int, str] = {}
         self.tuples: Counter[tuple[int, int, int]] = Counter()
@@ -39,6 +40,7 @@ class PastCounts:
         self.processed[task] += running.processed
         self.emitted[task] += running.outputs.emitted
         self.failed[task] += running.failed
+        self.redirected[task] += running.redirected
         self.busy_ns[task] += sum(one.busy_ns for one in running.whole)
         for helper in running.helpers:
             self.helps[helper.edge, task] = helper.done(self.helps.get((helper.edge, task)))

@@ -48,6 +48,8 @@ class RunningTask:
         """The newest epoch whose marker it has passed on."""
         self.processed = 0
         self.failed = 0
+        self.redirected = 0
+        """How many of what it processed others have worked on."""
         self.busy_ns = 0
         self.ended = False
         self.waiting = False

@@ -4,8 +4,8 @@ Whatever the policy, this holds for what goes over one carrier, and everything e
 
 1. What a task has sent on its channels, markers included, leaves in the order in which it was sent. What is combined
    on its way, or broadcast, leaves in the order of its edge: there one source speaks for others.
-2. Credit, news of trees, passed markers and what is told of a broadcast leave in the order in which they were sent
-   among themselves, and before any tuples: who waits for them holds others up. They may overtake tuples, because they
+2. Credit, news of trees, passed markers, what is told of a broadcast and all that is about who is too slow leave in the
+   order in which they were sent among themselves, and before any tuples: who waits for them holds others up. They may overtake tuples, because they
    never speak of those: a tree is complete when all that was told of it adds up, in whatever order that comes, and a
    marker has passed a worker only when it has come to all its tasks, behind their tuples.
 3. Everything else (a task that moves, who has switched, who has met whom) keeps its place: it leaves behind all that
@@ -13,7 +13,7 @@ Whatever the policy, this holds for what goes over one carrier, and everything e
 
          sent first                                                                   sent last
     ┌───────────────────────────────────────────────┐ ┌──────────┐ ┌──────────────────────────────┐
-    │ first:  credit, news, passed, got             │ │          │ │ first: ...                   │
+    │ first:  credit, news, passed, pressure …      │ │          │ │ first: ...                   │
     │ split:  task 3 ▒▒▒▒▒▒▒   task 4 ▒▒   task 5 ▒ │ │ SWITCHED │ │ split: task 3 ▒   task 5 ▒▒  │
     │ parse:  task 9 ▒▒▒                            │ │          │ │                              │
     └───────────────────────────────────────────────┘ └──────────┘ └──────────────────────────────┘
@@ -39,7 +39,20 @@ from penstock.worker.bundles import Bundle, Recount, WaitingFrame
 
 __all__ = ["ByTask", "InOneLine", "WaitingFrames"]
 
-_FIRST = frozenset((FrameKind.CREDIT, FrameKind.NEWS, FrameKind.PASSED, FrameKind.GOT))
+_FIRST = frozenset(
+    (
+        FrameKind.CREDIT,
+        FrameKind.NEWS,
+        FrameKind.PASSED,
+        FrameKind.GOT,
+        FrameKind.PRESSURE,
+        FrameKind.ANSWER,
+        FrameKind.WANTED,
+        FrameKind.OFFER,
+        FrameKind.LOAN,
+        FrameKind.REPAID,
+    )
+)
 _OF_TASKS = frozenset(
     (FrameKind.TUPLES, FrameKind.BATCH, FrameKind.MARKER, FrameKind.COMBINED, FrameKind.CAST, FrameKind.TREE)
 )
