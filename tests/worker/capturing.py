@@ -19,6 +19,8 @@ FIRST_TARGET = 10
 class CapturingReceiver:
     """Stands for a task of the same worker."""
 
+    queued_tuples = 0
+
     def __init__(self) -> None:
         self.arrivals: list[Arrival] = []
 

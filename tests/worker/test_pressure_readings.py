@@ -5,7 +5,7 @@ from typing import Any
 
 from penstock.flow.watermarks import LEAST_TUPLES, Marks
 from penstock.testing import VirtualClock
-from penstock.worker.pressure import _Reading
+from penstock.worker.reading import Reading
 
 MS = 1_000_000
 TURN_MS = 5
@@ -29,7 +29,7 @@ def task() -> Any:
 
 
 def test_a_quick_task_may_have_as_many_waiting_as_any() -> None:
-    quick, reading = task(), _Reading(Marks())
+    quick, reading = task(), Reading(Marks())
     for _ in range(50):
         quick.turn(tuples=1000, busy_ms=1.0)
         assert not reading.is_high(quick)
@@ -37,7 +37,7 @@ def test_a_quick_task_may_have_as_many_waiting_as_any() -> None:
 
 
 def test_a_quick_task_that_is_let_work_now_and_then_may_have_as_many_as_get_through() -> None:
-    quick, reading = task(), _Reading(Marks())
+    quick, reading = task(), Reading(Marks())
     for _ in range(50):
         for _ in range(9):
             quick.turn(blocked=True)
@@ -48,7 +48,7 @@ def test_a_quick_task_that_is_let_work_now_and_then_may_have_as_many_as_get_thro
 
 
 def test_a_task_that_is_not_let_work_at_all_may_have_next_to_nothing() -> None:
-    stalled, reading = task(), _Reading(Marks())
+    stalled, reading = task(), Reading(Marks())
     stalled.turn(tuples=1000, busy_ms=1.0)
     reading.is_high(stalled)
     for _ in range(2_000 // TURN_MS):
@@ -59,7 +59,7 @@ def test_a_task_that_is_not_let_work_at_all_may_have_next_to_nothing() -> None:
 
 
 def test_it_recovers() -> None:
-    quick, reading = task(), _Reading(Marks())
+    quick, reading = task(), Reading(Marks())
     for _ in range(2_000 // TURN_MS):
         quick.turn(blocked=True)
         reading.is_high(quick)
@@ -70,7 +70,7 @@ def test_it_recovers() -> None:
 
 
 def test_who_had_nothing_waiting_for_long_did_not_wait() -> None:
-    idle, reading = task(), _Reading(Marks())
+    idle, reading = task(), Reading(Marks())
     idle.turn(tuples=1000, busy_ms=1.0)
     reading.is_high(idle)
     idle.clock.advance(60.0)

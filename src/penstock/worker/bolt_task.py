@@ -115,7 +115,7 @@ class BoltTask(RunningTask):
     @property
     def has_work(self) -> bool:
         """Whether anything waits to be done: arrivals, markers included, or a tick."""
-        if self.waiting:
+        if self.waiting or self.is_silent:
             return False
         return (
             bool(self.queue)

@@ -192,13 +192,9 @@ class Departures:
 
     def _hand_over_if_ready(self, leaving: _Leaving) -> int:
         running = leaving.running
-        if leaving.rest is not None or (isinstance(running, BoltTask) and not running.is_drained):
-            return 0
-        if any(helper.has_work for helper in running.helpers):  # what it was given is emitted here
+        if leaving.rest is not None or not (running.is_silent or self._fall_silent(leaving)):
             return 0
         now_ns = self._steady_ns()
-        if leaving.unsettled is None and isinstance(running, BoltTask):
-            running.commit_last()
         if leaving.unsettled is None or running.unsettled < leaving.unsettled:
             leaving.unsettled, leaving.until_ns = running.unsettled, now_ns + PATIENCE_NS
         if running.unsettled and now_ns < leaving.until_ns:
@@ -206,13 +202,28 @@ class Departures:
         self._hand_over(leaving)
         return 1
 
-    def _hand_over(self, leaving: _Leaving) -> None:
+    def _fall_silent(self, leaving: _Leaving) -> bool:
+        """If all is done that comes here, the last that it sends from here are markers.
+
+        Before it waits for what it has sent to be done: that may be with others who wait for its marker.
+        """
         running = leaving.running
+        if isinstance(running, BoltTask):
+            if not running.is_drained:
+                return False
+            running.commit_last()
+        if any(helper.has_work for helper in running.helpers):  # what it was given is emitted here
+            return False
+        running.is_silent = True
         for one in running.whole:
             one.flush(one.clock.now_ns())
             for lane in one.outputs.lanes:
                 lane.put_marker(Marker(0, ends=False, switch=leaving.assignment))
                 lane.retire()
+        return True
+
+    def _hand_over(self, leaving: _Leaving) -> None:
+        running = leaving.running
         try:
             checkpoint = None if self._checkpoints is None else self._checkpoints.hand_over(running.task)
             leaving.rest = rest_of(running, checkpoint)

@@ -58,6 +58,10 @@ class Receiver(Protocol):
     def accept(self, arrival: Arrival) -> None:
         """Puts an arrival at the end of the task's queue."""
 
+    @property
+    def queued_tuples(self) -> int:
+        """How many tuples wait for it."""
+
 
 class Sender(Protocol):
     """The way to the tasks of another worker."""
@@ -217,7 +221,7 @@ class LocalLane(Lane):
     def __init__(self, *, receiver: Receiver, make: type[Any] | None, assignment: int, **common: Any) -> None:
         """With `make` of None, the receiver wants the plain values."""
         super().__init__(**common)
-        self._receiver = receiver
+        self.receiver = receiver
         self._make = make
         self._assignment = assignment
 
@@ -226,7 +230,7 @@ class LocalLane(Lane):
         made = some.tuples.copy() if self._make is None else list(starmap(self._make, some.tuples))
         frame = self._new_frame()
         self._count(some.runs, frame)
-        self._receiver.accept(
+        self.receiver.accept(
             Arrival(
                 edge=self.edge,
                 source=self.source,
@@ -250,7 +254,7 @@ class LocalLane(Lane):
         self.sent_tuples += batch.num_rows
         frame, runs = self._new_frame(), ((root, 1),)
         self._count(runs, frame)
-        self._receiver.accept(
+        self.receiver.accept(
             Arrival(
                 edge=self.edge,
                 source=self.source,
@@ -265,7 +269,7 @@ class LocalLane(Lane):
 
     def put_marker(self, marker: Marker) -> None:  # noqa: D102
         arrival = Arrival(edge=self.edge, source=self.source, assignment=self._assignment, marker=marker)
-        self._receiver.accept(arrival)
+        self.receiver.accept(arrival)
 
 
 class RemoteLane(Lane):

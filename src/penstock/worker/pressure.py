@@ -24,13 +24,14 @@ from penstock.flow.credit import LEAST_WINDOW_BYTES, Channel
 from penstock.flow.helping import Answer, Helping
 from penstock.flow.pressure import Pressure, Told
 from penstock.flow.relief import ReliefState, Word
-from penstock.flow.watermarks import LEAST_TUPLES, Gauge, Marks
+from penstock.flow.watermarks import LEAST_TUPLES, Marks
 from penstock.transport.frames import FrameKind
 from penstock.transport.ring import Route
 from penstock.worker.bolt_task import BoltTask
 from penstock.worker.helper_task import HelperTask
 from penstock.worker.helpers import Helpers
 from penstock.worker.lending import Lending
+from penstock.worker.reading import Reading
 from penstock.worker.roster import Roster
 from penstock.worker.settings import WorkerSettings
 from penstock.worker.surroundings import WiredSurroundings
@@ -41,41 +42,9 @@ __all__ = ["PressureWatch"]
 STALLED_NS = 250_000_000
 """A task that could not work within this time is not the one that is too slow."""
 
-MOST_BETWEEN_READINGS_NS = 1_000_000_000
-"""Who was read longer ago was not read because there was no need."""
-
 _encode = msgspec.msgpack.Encoder().encode
 _decode_told = msgspec.msgpack.Decoder(tuple[int, Word, int]).decode
 _decode_answer = msgspec.msgpack.Decoder(tuple[int, int, bool]).decode
-
-
-class _Reading:
-    """A task's gauge, and how far it was when it was last read.
-
-    The time in which a task could not work counts, too: what waits for it waits as long. Else a quick task before a
-    slow one would pile up thousands of tuples, which take minutes to get through and are as large as they are.
-    """
-
-    __slots__ = ("busy_ns", "gauge", "high_ns", "processed", "read_at_ns", "stalled_ns")
-
-    def __init__(self, marks: Marks) -> None:
-        self.gauge = Gauge(marks)
-        self.high_ns = marks.high_ns
-        self.processed = self.busy_ns = self.stalled_ns = 0
-        self.read_at_ns = 1 << 62
-
-    def is_high(self, bolt: BoltTask) -> bool:
-        """Whether too much waits for it."""
-        now_ns = bolt.clock.now_ns()
-        tuples = bolt.processed - self.processed
-        # Who had next to nothing waiting was not read meanwhile, and did not have to wait.
-        if not tuples and self.read_at_ns <= bolt.blocked_at_ns and now_ns - self.read_at_ns < MOST_BETWEEN_READINGS_NS:
-            self.stalled_ns += now_ns - self.read_at_ns
-        self.read_at_ns = now_ns
-        if tuples or self.stalled_ns > self.high_ns:
-            self.gauge.worked(max(1, tuples), bolt.busy_ns - self.busy_ns + self.stalled_ns)
-            self.processed, self.busy_ns, self.stalled_ns = bolt.processed, bolt.busy_ns, 0
-        return self.gauge.read(bolt.queue.ready_tuples)
 
 
 class PressureWatch:
@@ -130,8 +99,8 @@ class PressureWatch:
         """Fewer never press anybody."""
         self._most_window_bytes = settings.credit_window_bytes
         self._assignment = self._places.assignment
-        self._readings: dict[int, _Reading] = {}
-        self._helper_readings: WeakKeyDictionary[HelperTask, _Reading] = WeakKeyDictionary()
+        self._readings: dict[int, Reading] = {}
+        self._helper_readings: WeakKeyDictionary[HelperTask, Reading] = WeakKeyDictionary()
         self._pressed: set[int] = set()
         self._stopped: frozenset[Channel] = frozenset()
         self._overheld: frozenset[Channel] = frozenset()
@@ -208,7 +177,7 @@ class PressureWatch:
         task = bolt.task
         reading = self._readings.get(task)
         if reading is None:
-            reading = self._readings[task] = _Reading(self._marks)
+            reading = self._readings[task] = Reading(self._marks)
         is_pressed, gauge, queued = reading.is_high(bolt), reading.gauge, bolt.queue.ready_tuples
         if is_pressed or task in self._pressed:
             is_stalled = bolt.clock.now_ns() - bolt.blocked_at_ns < STALLED_NS
@@ -265,7 +234,7 @@ class PressureWatch:
         """Whether a helper has more waiting than it should."""
         reading = self._helper_readings.get(helper)
         if reading is None:
-            reading = self._helper_readings[helper] = _Reading(self._marks)
+            reading = self._helper_readings[helper] = Reading(self._marks)
         return reading.is_high(helper)
 
     def _is_stuck(self, edge: int) -> bool:

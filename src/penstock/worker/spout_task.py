@@ -30,7 +30,7 @@ class SpoutTask(RunningTask):
 
     def run(self, exhausted: set[Channel], most_tuples: int) -> int:
         """Asks for tuples until there are none just now, `most_tuples` came or a target runs out of credit."""
-        if self.ended or self.waiting or self.blocked_by(exhausted):
+        if self.ended or self.waiting or self.is_silent or self.blocked_by(exhausted):
             return 0
         started_ns = self.clock.now_ns()
         before = self.outputs.emitted

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from penstock.flow.balance import NODE, OTHER_NODE, OWN_WORKER, Standing
 from penstock.flow.credit import CreditTaker
 from penstock.flow.spare_time import SpareTime
-from penstock.worker.bolt_task import BoltTask
 from penstock.worker.company import Company
 from penstock.worker.lanes import Lane, LocalLane
 
@@ -20,8 +19,7 @@ class TargetWatch:
     Args:
         company: who is on which node.
         worker_of: the worker of each task.
-        bolts: the tasks of this worker, whose queues can be seen.
-        most_queued_tuples: what may wait for each of those.
+        most_queued_tuples: what may wait for each task of this worker.
         credit: what is under way to the others.
         spare_time: of this worker.
         steady_ns: the time that spare time is measured by.
@@ -32,7 +30,6 @@ class TargetWatch:
         *,
         company: Company,
         worker_of: Mapping[int, int],
-        bolts: Mapping[int, BoltTask],
         most_queued_tuples: int,
         credit: CreditTaker,
         spare_time: SpareTime,
@@ -40,7 +37,6 @@ class TargetWatch:
     ) -> None:
         self._company = company
         self._worker_of = worker_of
-        self._bolts = bolts
         self._most_queued_tuples = most_queued_tuples
         self._credit = credit
         self._spare_time = spare_time
@@ -49,7 +45,7 @@ class TargetWatch:
     def standing(self, lane: Lane, *, is_full: bool) -> Standing:
         """See Watch."""
         if isinstance(lane, LocalLane):
-            return Standing(self._bolts[lane.target].queued_tuples / self._most_queued_tuples, OWN_WORKER, is_full)
+            return Standing(lane.receiver.queued_tuples / self._most_queued_tuples, OWN_WORKER, is_full)
         near = self._node_of(self._worker_of.get(lane.target)) == self._node_of(self._company.me) is not None
         load = self._credit.share_under_way((lane.source, lane.target))
         return Standing(load, NODE if near else OTHER_NODE, is_full)

@@ -56,6 +56,8 @@ class RunningTask:
         """Whether it is still to be handed over to this worker: until then it only takes in."""
         self.leaving = False
         """Whether it is about to be handed over to another worker."""
+        self.is_silent = False
+        """Whether it has sent its last from here, and goes on elsewhere."""
         self.opened: OpenedLogic | None = None
         """How its logic was when it had been opened; None before that, and where it is known that it has no state."""
         self.helpers: list[HelperTask] = []

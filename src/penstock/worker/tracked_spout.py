@@ -184,6 +184,8 @@ class TrackedSpoutTask(SpoutTask):
             self._failed(tree)
 
     def _failed(self, tree: FailedTree, *, lost: bool = False) -> None:
+        if self.is_silent:  # what is not done is emitted again where it goes on
+            return
         first = self._pending.outputs_of(tree.root)[0]
         if self._looks_after_itself and isinstance(first, Emit) and first.id is not None:
             self._pending.done(tree.root)

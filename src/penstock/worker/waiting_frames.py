@@ -5,9 +5,10 @@ Whatever the policy, this holds for what goes over one carrier, and everything e
 1. What a task has sent on its channels, markers included, leaves in the order in which it was sent. What is combined
    on its way, or broadcast, leaves in the order of its edge: there one source speaks for others.
 2. Credit, news of trees, passed markers, what is told of a broadcast and all that is about who is too slow leave in the
-   order in which they were sent among themselves, and before any tuples: who waits for them holds others up. They may overtake tuples, because they
-   never speak of those: a tree is complete when all that was told of it adds up, in whatever order that comes, and a
-   marker has passed a worker only when it has come to all its tasks, behind their tuples.
+   order in which they were sent among themselves, and before any tuples: who waits for them holds others up. They may
+   overtake tuples, because they never speak of those: a tree is complete when all that was told of it adds up, in
+   whatever order that comes, and a marker has passed a worker only when it has come to all its tasks, behind their
+   tuples.
 3. Everything else (a task that moves, who has switched, who has met whom) keeps its place: it leaves behind all that
    was sent before it, and before all that is sent after it.
 

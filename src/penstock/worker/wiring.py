@@ -103,7 +103,6 @@ class Wiring:
         self._watch = TargetWatch(
             company=self.company,
             worker_of=self.places.now,
-            bolts=self.bolts,
             most_queued_tuples=settings.high_water_tuples,
             credit=self.credit,
             spare_time=self.spare_time,
