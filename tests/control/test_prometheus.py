@@ -35,7 +35,7 @@ FAMILIES: dict[str, tuple[str, set[str]]] = {
     "penstock_component_latency_seconds": ("gauge", {"component", "quantile"}),
     "penstock_edge_tuples": ("counter", {"edge", "source", "via", "stream", "target"}),
     "penstock_edge_bytes": ("counter", {"edge", "source", "via", "stream", "target"}),
-    "penstock_edge_hop_latency_seconds": ("gauge", {"edge", "source", "stream", "target", "quantile"}),
+    "penstock_edge_hop_latency_seconds": ("gauge", {"edge", "source", "via", "stream", "target", "quantile"}),
     "penstock_pressure_seconds": ("counter", {"component", "state"}),
     "penstock_pressure_episodes": ("counter", {"component"}),
     "penstock_stopped_seconds": ("counter", {"component", "by"}),
