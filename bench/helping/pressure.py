@@ -34,5 +34,10 @@ class Pressure(msgspec.Struct, frozen=True, kw_only=True):
 
 def pressure_of(metrics: RunMetrics) -> Pressure:
     """As of one look."""
-    del metrics
-    return Pressure(helped_s=0.0, stopping_s=0.0, episodes=0, ratio={})
+    pressures = metrics.pressures
+    return Pressure(
+        helped_s=sum(one.asked_s for one in pressures),
+        stopping_s=sum(one.stopping_s for one in pressures),
+        episodes=sum(one.episodes for one in pressures),
+        ratio={f"{source} for {one.component}": r for one in pressures for source, r in one.ratios.items()},
+    )
