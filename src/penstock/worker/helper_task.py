@@ -76,6 +76,15 @@ class HelperTask(BoltTask):
         """Which share of what its host emits comes to it."""
         return self.host.outputs.share(self.edge)
 
+    def blocked_by(self, exhausted: set[Channel]) -> bool:
+        """See RunningTask. One that is given nothing is kept from nothing: it only works through what it has.
+
+        What it emits is counted on the channels of its host, which others may have used up: the host itself, and its
+        other helpers. Whoever is at their end may hold what came on them until it has the marker that waits here. So
+        who cannot go on is given nothing more (see PressureWatch), and then does what it has, which is bounded.
+        """
+        return self.share > 0 and super().blocked_by(exhausted)
+
     def done(self, before: HelpDone | None) -> HelpDone:
         """What it has done, on top of what was done before it."""
         done = (self.processed, self.outputs.emitted, self.failed, self.busy_ns)

@@ -239,7 +239,7 @@ class PressureWatch:
 
     def _is_stuck(self, edge: int) -> bool:
         """Whether helpers could not send on what they have done."""
-        return any(helper.blocked_by(self.exhausted()) for helper in self._helpers.on(edge))
+        return any(helper.outputs.blocked_by(self.exhausted()) for helper in self._helpers.on(edge))
 
     def _apply(self) -> None:
         """Does as was decided."""
