@@ -48,6 +48,30 @@ def test_settings_are_checked_before_spark_is_touched() -> None:
         run(topo, workers=2, spark=Untouchable(), scheduler="odd")
 
 
+@pytest.mark.parametrize(
+    ("setting", "value", "wanted"),
+    [
+        ("high_water_tuples", 0, "at least 1, got 0"),
+        ("high_water_ms", 0, "above 0, got 0.0"),
+        ("high_water_ms", float("nan"), "above 0, got nan"),
+        ("low_water_share", 1.5, "0 or more, and below 1, got 1.5"),
+        ("help_step", 0, "above 0 and below 1, got 0.0"),
+        ("help_step", 1, "above 0 and below 1, got 1.0"),
+        ("credit_window_bytes", 0, "at least 1, got 0"),
+        ("max_pending", -1, "at least 1, got -1"),
+        ("turn_tuples", 0, "at least 1, got 0"),
+        ("outgoing", "largest", "one of 'fifo', 'round_robin', 'lbf', got 'largest'"),
+        ("outgoing_interval_ms", -1, "0 or more, got -1.0"),
+        ("link_window_ms", 0, "above 0, got 0.0"),
+    ],
+)
+def test_a_setting_that_nothing_could_flow_with_is_refused_before_spark_is_touched(
+    setting: str, value: Any, wanted: str
+) -> None:
+    with pytest.raises(ValueError, match=rf"{setting} must be {wanted}"):
+        run(topologies.word_count(1), workers=2, spark=Untouchable(), **{setting: value})
+
+
 def test_more_workers_than_slots_are_refused_at_once(spark: Any) -> None:
     with pytest.raises(SlotsError, match=r"workers=7 need 7 free slots, and there are 6: Spark has 6 slots"):
         run(topologies.word_count(1), workers=7, spark=spark)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -48,6 +48,12 @@ _Settings = TypeVar("_Settings", bound=msgspec.Struct)
 
 
 def _checked(values: dict[str, Any], kind: type[_Settings]) -> _Settings:
+    hints = get_type_hints(kind)
+    for name, value in values.items():  # msgspec would not say what there is to choose from
+        choices = get_args(hints[name])
+        if get_origin(hints[name]) is Literal and value not in choices:
+            message = f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}"
+            raise ValueError(message)
     try:
         return msgspec.convert(values, kind)
     except msgspec.ValidationError as error:

@@ -76,12 +76,17 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """How long the task that was chosen goes on, and how long other workers of its node that have less wait for it."""
 
     def __post_init__(self) -> None:
-        if self.outgoing not in get_args(OutgoingPolicy):
-            message = f"outgoing must be one of {', '.join(get_args(OutgoingPolicy))}, got {self.outgoing!r}"
-            raise ValueError(message)
-        if not self.outgoing_interval_ms >= 0:
-            message = f"outgoing_interval_ms must be 0 or more, got {self.outgoing_interval_ms}"
-            raise ValueError(message)
-        if not self.link_window_ms > 0:
-            message = f"link_window_ms must be above 0, got {self.link_window_ms}"
+        for name in ("credit_window_bytes", "high_water_tuples", "turn_tuples", "spout_turn_tuples", "max_pending"):
+            self._require(name, getattr(self, name) >= 1, "at least 1")
+        for name in ("high_water_ms", "link_window_ms"):
+            self._require(name, getattr(self, name) > 0, "above 0")
+        self._require("low_water_share", 0 <= self.low_water_share < 1, "0 or more, and below 1")
+        self._require("help_step", 0 < self.help_step < 1, "above 0 and below 1")
+        self._require("outgoing_interval_ms", self.outgoing_interval_ms >= 0, "0 or more")
+        policies = get_args(OutgoingPolicy)
+        self._require("outgoing", self.outgoing in policies, f"one of {', '.join(map(repr, policies))}")
+
+    def _require(self, name: str, holds: bool, wanted: str) -> None:
+        if not holds:
+            message = f"{name} must be {wanted}, got {getattr(self, name)!r}"
             raise ValueError(message)
