@@ -12,8 +12,15 @@ from hypothesis import strategies as st
 
 from penstock.connectors.collect import Collect
 from penstock.connectors.lines import Lines
+from penstock.control.aggregation import Aggregation
+from penstock.control.failures import FailureLog
+from penstock.control.metrics import ComponentMetrics
+from penstock.control.reporting import report_of
 from penstock.flow.delivery import Delivery
 from penstock.flow.relief import ReliefState
+from penstock.plan.edges import edges_of, help_edges_of
+from penstock.plan.shape import shape_of
+from penstock.plan.tasks import tasks_of
 from penstock.testing import CapturedSink, FedSpout, LocalCluster
 from penstock.topology.bolts import Bolt
 from penstock.topology.topology import Topology
@@ -83,6 +90,32 @@ def test_help_is_asked_for_first_and_ends_with_what_was_learned(delivery: Delive
         assert Counter(sink.values) == Counter({(n,): 1 for n in range(400)})
         ratios = [worker.pressure.pressure.helping.ratio for worker in cluster.workers.values()]
         assert any(0 < r < 1 for ratio in ratios for r in ratio.values()), "r goes on when nobody asks"
+
+
+def test_people_are_told_how_much_was_helped_and_how_much_waits_for_who_helps() -> None:
+    topo, spout, _ = chain()
+    shape = shape_of(topo)
+    aggregation = Aggregation(tasks_of(shape), (*edges_of(shape), *help_edges_of(shape)), FailureLog())
+
+    def slow() -> ComponentMetrics:
+        for number, worker in cluster.workers.items():
+            aggregation.report(number, 1, report_of(worker), cluster.clock.now_ns() / 1e9)
+        metrics = aggregation.metrics(cluster.clock.now_ns() / 1e9, run_s=1.0, worker_of=cluster.worker_of, node_of={})
+        return next(one for one in metrics.components if one.name == "slow")
+
+    with LocalCluster(topo, worker_of={task: task for task in range(TASKS)}, settings=SMALL) as cluster:
+        for n in range(400):
+            spout.feed((n,))
+        (task,) = cluster.tasks_of("slow")
+        of_helpers = 0
+        while not of_helpers:
+            cluster.step()
+            of_helpers = sum(one.queued_tuples for worker in cluster.workers.values() for one in worker.roster.helpers)
+        own = cluster.workers[cluster.worker_of[task]].roster.bolt_by_task[task].queued_tuples
+        assert slow().backlog == own + of_helpers
+        spout.end()
+        cluster.run_to_end(most_s=60)
+        assert (slow().helped, slow().processed, slow().backlog) == (helped(cluster), 400, 0)
 
 
 def test_one_whose_attributes_change_is_not_helped_unless_its_user_says_so() -> None:

@@ -156,6 +156,7 @@ class Aggregation:
         for task in tasks:
             grouped.setdefault(task.component, []).append(task)
         help_of, help_rate_of = self._help(totals), self._help(rates)
+        waiting = self._waiting_for_helpers()
         return tuple(
             ComponentMetrics(
                 name=name,
@@ -165,7 +166,7 @@ class Aggregation:
                 helped=int(help_of[name].processed + sum(totals.task(task.task).redirected for task in own)),
                 emitted=sum(task.emitted for task in own) + int(past[name].emitted + help_of[name].emitted),
                 failed=sum(task.failed for task in own) + int(past[name].failed + help_of[name].failed),
-                backlog=sum(task.backlog for task in own),
+                backlog=sum(task.backlog for task in own) + waiting[name],
                 processed_per_s=sum(task.processed_per_s for task in own) + help_rate_of[name].processed,
                 emitted_per_s=sum(task.emitted_per_s for task in own) + help_rate_of[name].emitted,
                 busy_share=sum(task.busy_share for task in own) / len(own),
@@ -181,6 +182,16 @@ class Aggregation:
         for edge in self._edges:
             into[edge.target].add(edge.id)
         return {name: tally.help_on(into[name]) for name in {task.component for task in self._tasks.values()}}
+
+    def _waiting_for_helpers(self) -> Counter[str]:
+        """How many tuples of each component wait for those who help it."""
+        target_of = {edge.id: edge.target for edge in self._edges}
+        waiting: Counter[str] = Counter()
+        for source in self._sources.values():
+            for counts in source.last.helps:
+                if counts.edge in target_of:
+                    waiting[target_of[counts.edge]] += counts.backlog
+        return waiting
 
     def _edge_metrics(self, totals: Tally, rates: Tally, now_s: float) -> tuple[EdgeMetrics, ...]:
         total_of, rate_of = totals.by_edge(), rates.by_edge()

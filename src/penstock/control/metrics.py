@@ -114,10 +114,11 @@ class ComponentMetrics(msgspec.Struct, frozen=True, kw_only=True):
     processed: int
     """Tuples that it took in, those that failed included."""
     helped: int
-    """How many of them others have worked on."""
+    """How many of them those that feed it have worked on. What was lent to others is not among them."""
     emitted: int
     failed: int
     backlog: int
+    """Tuples that wait for its tasks and for those who help them."""
     processed_per_s: float
     emitted_per_s: float
     busy_share: float
