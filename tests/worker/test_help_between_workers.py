@@ -22,6 +22,7 @@ from penstock.plan.edges import edges_of, help_edges_of
 from penstock.plan.shape import shape_of
 from penstock.plan.tasks import tasks_of
 from penstock.testing import CapturedSink, FedSpout, LocalCluster
+from penstock.testing.virtual_clock import VirtualClock
 from penstock.topology.bolts import Bolt
 from penstock.topology.topology import Topology
 from penstock.topology.tuples import Tuple
@@ -116,6 +117,35 @@ def test_people_are_told_how_much_was_helped_and_how_much_waits_for_who_helps() 
         spout.end()
         cluster.run_to_end(most_s=60)
         assert (slow().helped, slow().processed, slow().backlog) == (helped(cluster), 400, 0)
+
+
+CLOCK = VirtualClock()
+
+
+class Waiting(Passing):
+    """As one that asks a service, which takes its time."""
+
+    def process(self, tup: Tuple) -> Any:
+        CLOCK.let_pass(0.004)
+        return (tup.n,)
+
+
+def test_who_helps_is_given_no_more_at_a_time_than_it_can_do_until_its_mark() -> None:
+    topo, spout, sink = chain(Waiting())
+    with LocalCluster(topo, worker_of={task: task for task in range(TASKS)}, clock=CLOCK) as cluster:
+        for n in range(2000):
+            spout.feed((n,))
+        spout.end()
+        longest = 0
+        while len(sink.values) < 2000:
+            cluster.step()
+            helpers = [one for worker in cluster.workers.values() for one in worker.roster.helpers]
+            longest = max(longest, *(helper.queued_tuples for helper in helpers))
+        cluster.run_to_end(most_s=60)
+        assert helped(cluster)
+        mark, frame = WorkerSettings().high_water_ms / 4, WorkerSettings().spout_turn_tuples / 4
+        assert longest <= mark + frame, "its host begins with no frame that is beyond the mark"
+        assert Counter(sink.values) == Counter({(n,): 1 for n in range(2000)})
 
 
 def test_one_whose_attributes_change_is_not_helped_unless_its_user_says_so() -> None:

@@ -35,6 +35,7 @@ from penstock.worker.reading import Reading
 from penstock.worker.roster import Roster
 from penstock.worker.settings import WorkerSettings
 from penstock.worker.surroundings import WiredSurroundings
+from penstock.worker.tasks import RunningTask
 from penstock.worker.wiring import Wiring
 
 __all__ = ["PressureWatch"]
@@ -128,6 +129,23 @@ class PressureWatch:
             return self._most_window_bytes
         timely_bytes = reading.gauge.timely_tuples * bolt.taken_bytes // bolt.taken_tuples
         return max(LEAST_WINDOW_BYTES, min(self._most_window_bytes, timely_bytes // max(1, len(bolt.sources))))
+
+    def turn_tuples(self, running: RunningTask, most_tuples: int) -> int:
+        """How many tuples a task may do in a turn: where helpers are at work, what these can do until their marks.
+
+        Helpers cannot say stop before the turn is over, and what a quick host does in a turn is seconds of work for a
+        slow bolt. The frame that the host has begun with is done whole.
+        """
+        if self._shares:
+            for helper in running.helpers:
+                if share := self._shares.get(helper.edge, 0.0):
+                    most_tuples = min(most_tuples, max(1, int(self._mark_of(helper) / share)))
+        return most_tuples
+
+    def _mark_of(self, helper: HelperTask) -> int:
+        """How many tuples may wait for it; few as long as it is not known how long they take."""
+        reading = self._helper_readings.get(helper)
+        return reading.gauge.high_tuples if reading is not None and reading.gauge.service_ns else self._least_tuples
 
     # ---- once a turn
 
