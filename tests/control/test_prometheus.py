@@ -14,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
 from penstock._native import Histogram
-from penstock.control.metrics import PairCounts, RunMetrics, TaskCounts
+from penstock.control.metrics import HelpCounts, PairCounts, RunMetrics, TaskCounts
 from penstock.control.prometheus import prometheus_text
 from penstock.control.protocol import Report
 from tests.control.stage import RUN, Stage
@@ -33,6 +33,7 @@ FAMILIES: dict[str, tuple[str, set[str]]] = {
     "penstock_task_busy_seconds": ("counter", {"component", "task"}),
     "penstock_task_backlog_tuples": ("gauge", {"component", "task"}),
     "penstock_component_latency_seconds": ("gauge", {"component", "quantile"}),
+    "penstock_helped_tuples": ("counter", {"component"}),
     "penstock_edge_tuples": ("counter", {"edge", "source", "via", "stream", "target"}),
     "penstock_edge_bytes": ("counter", {"edge", "source", "via", "stream", "target"}),
     "penstock_edge_hop_latency_seconds": ("gauge", {"edge", "source", "via", "stream", "target", "quantile"}),
@@ -72,6 +73,7 @@ def report(times: int, *values_ns: int) -> Report:
                 stopping_ns=50_000_000 * times,
             ),
         ),
+        helps=(HelpCounts(edge=0, task=0, processed=20 * times),),
         pairs=(PairCounts(edge=0, source=0, target=1, tuples=100 * times, bytes=6_400 * times),),
         lost=2 * times,
         latency={"count": histogram(*values_ns)},
@@ -149,6 +151,7 @@ def test_values_in_base_units(stage: Stage) -> None:
     assert value(families, "penstock_task_backlog_tuples", task="1") == 10
     assert value(families, "penstock_edge_tuples_total", edge="0", source="lines", target="split") == 100
     assert value(families, "penstock_edge_bytes_total", edge="0", stream="default") == 6_400
+    assert value(families, "penstock_helped_tuples_total", component="split") == 20
     assert value(families, "penstock_lost_tuples_total") == 2
     assert value(families, "penstock_unaccounted_tuples") == 10
     for name in ("penstock_component_latency_seconds", "penstock_edge_hop_latency_seconds"):

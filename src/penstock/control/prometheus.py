@@ -86,6 +86,12 @@ class _Snapshot(Collector):
             ["component", "quantile"],
             [row for part in self._metrics.components for row in _quantiles([part.name], part.latency)],
         )
+        yield self._counter(
+            "penstock_helped_tuples",
+            "Tuples of the bolt that those that feed it have worked on, beside those of its tasks",
+            ["component"],
+            [((part.name,), part.helped) for part in self._metrics.components if part.kind == "bolt"],
+        )
 
     def _per_edge(self) -> Iterator[Metric]:
         # The number too: a bolt may take the same stream twice, with two groupings.
