@@ -19,6 +19,7 @@ class Bag:
         self.seen: set[int] = set()
         self.counts: Counter[str] = Counter()
         self.last: Any = deque([1], maxlen=1)
+        self.table = {"a": 1, "b": [float("nan")]}
         self.model = object()
 
 
@@ -36,6 +37,8 @@ def test_what_stays_as_it_was_may_be_helped() -> None:
         lambda bag: setattr(bag, "number", 2.0),
         lambda bag: bag.seen.add(1),
         lambda bag: bag.counts.update("a"),
+        lambda bag: bag.table.update(a=2),
+        lambda bag: bag.last.append(2),
         lambda bag: setattr(bag, "model", object()),
         lambda bag: setattr(bag, "new", None),
         lambda bag: delattr(bag, "number"),

@@ -9,12 +9,16 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from itertools import chain
 from typing import Any
 
 __all__ = ["OpenedLogic", "opened"]
 
 QUICK_NS = 100_000_000
 """Whoever helps opens the bolt in between, and everything else in that worker waits."""
+
+SMALL = 1000
+"""Of larger containers only the size is looked at: they are tables that were loaded, as a rule."""
 
 _PLAIN = (int, float, complex, str, bytes, tuple, frozenset, type(None))
 _SIZED = (list, dict, set, bytearray, deque)
@@ -55,14 +59,19 @@ def opened(logic: Any, open_it: Callable[[], None], now_ns: Callable[[], int]) -
 
 
 def _looks_of(logic: Any) -> Iterable[tuple[str, Any]]:
-    """The values of plain attributes, the sizes of containers, and which object any other is."""
+    """The values of plain attributes, what is in containers that are not large, and which object any other is."""
     for name, value in getattr(logic, "__dict__", {}).items():
         if isinstance(value, _PLAIN):
             yield name, (type(value), _hashable(value))
         elif isinstance(value, _SIZED):
-            yield name, (id(value), len(value))
+            yield name, (id(value), len(value), _members_of(value) if len(value) <= SMALL else None)
         else:
             yield name, id(value)
+
+
+def _members_of(container: Any) -> list[Any]:
+    members = chain.from_iterable(container.items()) if isinstance(container, dict) else container
+    return [(type(one), _hashable(one)) if isinstance(one, _PLAIN) else id(one) for one in members]
 
 
 def _hashable(value: Any) -> Any:
