@@ -26,7 +26,7 @@ def scales(stage: Stage, component: str = "count", tasks: int = 3) -> None:
 def test_all_tasks_of_the_bolt_are_new_and_all_others_stay() -> None:
     stage = Stage()
     first, second = stage.runs()
-    stage.says(second, Report(at_ns=1, tasks=(TaskCounts(task=3, processed=10),)))
+    stage.says(second, Report(at_ns=1, tasks=(TaskCounts(task=3, processed=10, redirected=7),)))
     before = len(stage.said)
     scales(stage)
     prepare = only(stage.said[before:], first, Prepare)
@@ -44,9 +44,9 @@ def test_all_tasks_of_the_bolt_are_new_and_all_others_stay() -> None:
     assert (done.state, done.why) == ("done", "asked for 3 tasks of 'count'")
     assert [(move.task, move.source) for move in done.moves] == [(3, 1), (4, None), (5, None), (6, None)]
 
-    stage.says(first, Report(at_ns=2, tasks=(TaskCounts(task=4, processed=5),)))
+    stage.says(first, Report(at_ns=2, tasks=(TaskCounts(task=4, processed=5, redirected=2),)))
     (count,) = (one for one in stage.controller.metrics(stage.now_s).components if one.name == "count")
-    assert (count.tasks, count.processed) == (3, 15), "what former tasks did is not forgotten"
+    assert (count.tasks, count.processed, count.helped) == (3, 15, 9), "what former tasks did is not forgotten"
     stage.happens(Proposed(worker_of={3: 0}, scheduler="late", why="it was planned before"))
     assert last(stage).reason == "there is no task 3"
 

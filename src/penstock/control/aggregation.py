@@ -163,7 +163,11 @@ class Aggregation:
                 kind=self._tasks[own[0].task].kind,
                 tasks=len(own),
                 processed=sum(task.processed for task in own) + int(past[name].processed + help_of[name].processed),
-                helped=int(help_of[name].processed + sum(totals.task(task.task).redirected for task in own)),
+                helped=int(
+                    help_of[name].processed
+                    + past[name].redirected
+                    + sum(totals.task(task.task).redirected for task in own)
+                ),
                 emitted=sum(task.emitted for task in own) + int(past[name].emitted + help_of[name].emitted),
                 failed=sum(task.failed for task in own) + int(past[name].failed + help_of[name].failed),
                 backlog=sum(task.backlog for task in own) + waiting[name],

@@ -114,7 +114,7 @@ class ComponentMetrics(msgspec.Struct, frozen=True, kw_only=True):
     processed: int
     """Tuples that it took in, those that failed included."""
     helped: int
-    """How many of them those that feed it have worked on. What was lent to others is not among them."""
+    """How many of them others have worked on: those that feed it, and whoever had time to spare."""
     emitted: int
     failed: int
     backlog: int

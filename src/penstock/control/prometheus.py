@@ -88,7 +88,7 @@ class _Snapshot(Collector):
         )
         yield self._counter(
             "penstock_helped_tuples",
-            "Tuples of the bolt that those that feed it have worked on, beside those of its tasks",
+            "Tuples of the bolt that others have worked on",
             ["component"],
             [((part.name,), part.helped) for part in self._metrics.components if part.kind == "bolt"],
         )
