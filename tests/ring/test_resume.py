@@ -137,7 +137,7 @@ class Relay:
 
 def test_readers_killed_at_random_while_writers_write(nursery: Nursery) -> None:
     rng = random.Random(20)
-    deaths, messages = 40, 5_000
+    deaths, messages = 40, 10_000
     with contextlib.closing(Relay(nursery, writers=3, messages=messages)) as relay:
         for death in range(deaths):
             if death > 0:
