@@ -153,3 +153,25 @@ def test_values_are_known_by_the_same_number_in_every_process() -> None:
     assert digest_of(("blue",)) != digest_of(("red",))
     assert digest_of((1,)) != digest_of(("1",))
     assert digest_of((object,)) == digest_of((object,)), "also what cannot travel"
+
+
+def test_what_kills_a_helper_is_known_as_a_tuple_of_the_bolt_that_it_helps() -> None:
+    noted: set[int] = set()
+
+    class Names(Notebook):
+        def trying(self, task: int, tuples: Collection[int], *, alone: bool) -> None:
+            super().trying(task, tuples, alone=alone)
+            noted.add(task)
+
+    topo = Topology("helped")
+    first = topo.bolt("first", Pass(), topo.spout("n", Lines(NUMBERS, fields=("n",))).shuffle(), fields=("n",))
+    second = topo.bolt("second", lambda tup: (tup.n,), first.shuffle(), fields=("n",))
+    topo.bolt("all", Collect(), second.shuffle())
+    with LocalCluster(topo, delivery="exactly_once") as cluster:
+        worker = cluster.workers[0]
+        [on_first] = [helper for helper in worker.roster.helpers if helper.component == "second"]
+        worker.helpers.set_share(on_first.edge, 1.0)
+        on_first.be_careful(Care(epochs=1), Names())
+        cluster.run_to_end()
+        assert on_first.processed
+        assert noted == {*cluster.tasks_of("second")}

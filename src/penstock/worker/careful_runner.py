@@ -67,7 +67,7 @@ class CarefulRunner:
             return
         fresh = {*digests[start:end]} - self._survived
         if fresh:
-            self._notes.trying(self._task.task, fresh, alone=end - start == 1)
+            self._notes.trying(self._task.suspected, fresh, alone=end - start == 1)
         self.runner.run_all([_piece(arrival, start, end)])
         if fresh:
             self._notes.tried()

@@ -43,12 +43,13 @@ class HelperTask(BoltTask):
     Args:
         host: the task that feeds it.
         edge: the edge from the host to the bolt.
+        helped: a task of the bolt that it helps.
         context: what the bolt's logic is opened with.
         common: as for any bolt, but for `logic`: a copy of that is made and opened when there is first something to do,
             for it may be large, and most helpers are never needed.
     """
 
-    def __init__(self, *, host: RunningTask, edge: int, context: TaskContext, **common: Any) -> None:
+    def __init__(self, *, host: RunningTask, edge: int, helped: int, context: TaskContext, **common: Any) -> None:
         super().__init__(
             channels=[(edge, host.task)],
             since=0,
@@ -62,14 +63,21 @@ class HelperTask(BoltTask):
         self.edge = edge
         self._inputs: dict[int, InputEdge] = common["inputs"]
         self.host = host
+        self._helped = helped
         self._context = context
         self._opened = False
-        self._unfit = False
+        self.is_unfit = False
+        """Whether the bolt could not be opened here."""
 
     @property
     def channel(self) -> Channel:
         """The way from its host to it."""
         return self.host.task, target_of_edge(self.edge)
+
+    @property
+    def suspected(self) -> int:
+        """See RunningTask. Its own number is the host's, whose tuples are others."""
+        return self._helped
 
     @property
     def share(self) -> float:
@@ -92,14 +100,14 @@ class HelperTask(BoltTask):
 
     def get_ready(self) -> bool:
         """Opens the bolt's logic, unless that is done; False if it cannot be opened, which is told as a failure."""
-        if not self._opened and not self._unfit:
+        if not self._opened and not self.is_unfit:
             try:
                 self.logic = copy.deepcopy(self.logic)
                 self.use_runner(runner_for(self, self._inputs))
                 self.logic.open(self._context)
                 self._opened = True
             except USER_ERRORS as error:
-                self._unfit = True
+                self.is_unfit = True
                 self.fail(error, None)
         return self._opened
 

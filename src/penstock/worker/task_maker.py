@@ -144,6 +144,7 @@ class TaskMaker:
             helper = HelperTask(
                 host=host,
                 edge=edge.id,
+                helped=assigned.of[edge.target][0].id,
                 context=self._helper_context(task, edge.target, assigned),
                 inputs={edge.id: wiring.facts.input(edge)},
                 assignment=assigned.number,

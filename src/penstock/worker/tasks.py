@@ -66,6 +66,11 @@ class RunningTask:
         self.oldest_origin_ns = 0
 
     @property
+    def suspected(self) -> int:
+        """The task that is named where a tuple may be about to kill the worker: one of its component."""
+        return self.task
+
+    @property
     def queued_tuples(self) -> int:
         """How many tuples wait for it."""
         return 0
