@@ -174,6 +174,45 @@ def test_a_bolt_that_wants_no_help_has_others_stopped() -> None:
         assert len(sink.values) == 400
 
 
+class Stationary(Passing):
+    """Can be opened nowhere but where it belongs."""
+
+    def open(self, context: Any) -> None:
+        if context.helping:
+            message = "not here"
+            raise ValueError(message)
+
+
+def test_those_that_cannot_open_the_bolt_are_stopped_like_any_other_that_does_not_help() -> None:
+    topo, spout, sink = chain(Stationary())
+    with LocalCluster(topo, worker_of={task: task for task in range(TASKS)}, settings=SMALL) as cluster:
+        for n in range(400):
+            spout.feed((n,))
+        (slow,) = cluster.tasks_of("slow")
+        reliefs = cluster.workers[cluster.worker_of[slow]].pressure.pressure.reliefs
+        while slow not in reliefs or not reliefs[slow].stopped:
+            assert cluster.step() or len(sink.values) < 400, "all was sent, and nobody was stopped"
+        assert not reliefs[slow].helping
+        spout.end()
+        cluster.run_to_end(most_s=60)
+        assert len(sink.values) == 400
+
+
+def test_who_comes_to_a_worker_helps_as_much_as_was_learned_there() -> None:
+    topo, _, _ = chain()
+    with LocalCluster(topo, worker_of={task: task for task in range(TASKS)}, settings=SMALL) as cluster:
+        cluster.settle()
+        here, other = cluster.tasks_of("first")[:2]
+        pressure = cluster.workers[cluster.worker_of[here]].pressure.pressure
+        pressure.helping.ratio[cluster.workers[cluster.worker_of[here]].roster.helpers[0].edge] = 0.5
+        pressure.changed = True
+        cluster.settle()
+        cluster.move({other: cluster.worker_of[here]})
+        cluster.settle()
+        helpers = cluster.workers[cluster.worker_of[here]].roster.helpers
+        assert [(helper.task, helper.share) for helper in helpers] == [(here, 0.5), (other, 0.5)]
+
+
 def hard_pressed(count: int) -> Topology:
     """Whatever of it is slow depends on who has which worker for itself."""
     topo = Topology("hard-pressed")

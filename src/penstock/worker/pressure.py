@@ -43,6 +43,9 @@ __all__ = ["PressureWatch"]
 STALLED_NS = 250_000_000
 """A task that could not work within this time is not the one that is too slow."""
 
+_UNSET = -1.0
+"""A share that nobody has."""
+
 _encode = msgspec.msgpack.Encoder().encode
 _decode_told = msgspec.msgpack.Decoder(tuple[int, Word, int]).decode
 _decode_answer = msgspec.msgpack.Decoder(tuple[int, int, bool]).decode
@@ -182,6 +185,7 @@ class PressureWatch:
         if self._assignment != self._places.assignment:
             self._assignment = self._places.assignment
             self._pressed.clear()
+            self._shares = dict.fromkeys(self._shares, _UNSET)  # tasks may have come that know of none
             self.pressure.moved()
 
     def _read_gone(self, task: int) -> None:
@@ -256,8 +260,9 @@ class PressureWatch:
         return reading.is_high(helper)
 
     def _is_stuck(self, edge: int) -> bool:
-        """Whether helpers could not send on what they have done."""
-        return any(helper.outputs.blocked_by(self.exhausted()) for helper in self._helpers.on(edge))
+        """Whether helpers could not send on what they have done, or could do nothing."""
+        exhausted = self.exhausted()
+        return any(helper.is_unfit or helper.outputs.blocked_by(exhausted) for helper in self._helpers.on(edge))
 
     def _apply(self) -> None:
         """Does as was decided."""
