@@ -23,8 +23,11 @@ from penstock.topology.context import TaskContext
 from penstock.topology.emit import Emit
 from penstock.topology.topology import Topology
 from penstock.topology.tuples import Tuple
+from penstock.transport.frames import FrameKind
 from penstock.worker import bolt_task
 from penstock.worker.bolt_task import BoltTask
+from penstock.worker.early_frames import EarlyFrame
+from penstock.worker.loan_frames import encode_loan
 from penstock.worker.settings import WorkerSettings
 from tests.trickle import Trickle
 
@@ -396,3 +399,18 @@ def test_whoever_dies_every_tuple_counts_as_is_promised(
         assert exact(stage)
     collected = {double for (double,) in stage.cluster.result().collected("sink")}
     assert collected == doubles(range(NUMBERS)).keys()
+
+
+def test_nobody_offers_to_take_more_before_it_is_done_with_what_it_was_lent() -> None:
+    with Stage() as stage:
+        borrowing, inbox = stage.cluster.workers[2].redirection.borrowing, stage.cluster._inboxes[1]
+        about = {"target": 2, "source": 1, "assignment": 1}
+        loan = encode_loan(7, stage.slow.task, [(3,)])
+        borrowing.lent(EarlyFrame(stream=0, flags=FrameKind.LOAN, payload=loan, **about))
+        wanted = EarlyFrame(stream=0, flags=FrameKind.WANTED, payload=b"", **about)
+        for _ in range(9):  # the lender has taken back what was late, and would lend as much again each time
+            borrowing.wanted(wanted)
+        assert [record.flags for record in inbox.read_many(99, 0)] == []
+        borrowing.work()
+        borrowing.wanted(wanted)
+        assert [record.flags for record in inbox.read_many(99, 0)] == [FrameKind.REPAID, FrameKind.OFFER]

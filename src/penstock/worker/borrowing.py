@@ -84,8 +84,13 @@ class Borrowing:
         self._opened_under = wiring.assigned.number
 
     def wanted(self, record: Record | EarlyFrame) -> None:
-        """Takes a frame of WANTED: offers what time there is."""
-        if record.source in self._carriers and record.assignment == self._wiring.assigned.number and self._room():
+        """Takes a frame of WANTED: offers what time there is, unless something is left of what it was lent before.
+
+        Whoever has taken back what was late counts it no more, and would lend as much again, and again.
+        """
+        if record.source not in self._carriers or record.assignment != self._wiring.assigned.number:
+            return
+        if self._room() and all(loan.lender != record.source for loan in self._loans):
             self._send(record.source, FrameKind.OFFER, encode_offer(self._room()))
 
     def lent(self, record: Record | EarlyFrame) -> None:
