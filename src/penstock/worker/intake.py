@@ -28,7 +28,9 @@ MOST_EARLY_BYTES = 256 << 20
 """More than credit lets honest peers send before we know of the assignment that they send under."""
 
 _OF_TREES = frozenset((FrameKind.NEWS, FrameKind.PASSED, FrameKind.CLEARED))
-_FOR_WORKERS = frozenset((FrameKind.CREDIT, FrameKind.OFFER, FrameKind.LOAN, FrameKind.REPAID))
+_FOR_WORKERS = frozenset(
+    (FrameKind.CREDIT, FrameKind.PRESSURE, FrameKind.ANSWER, FrameKind.OFFER, FrameKind.LOAN, FrameKind.REPAID)
+)
 """Their target is a worker, and no task."""
 _NotNegative = Annotated[int, msgspec.Meta(ge=0)]
 _decode_credit = msgspec.msgpack.Decoder(list[tuple[Channel, _NotNegative, _NotNegative]]).decode
