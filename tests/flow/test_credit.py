@@ -6,7 +6,14 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.flow.credit import FIRST_WINDOW_BYTES, LEAST_WINDOW_BYTES, CreditGiver, CreditTaker, target_of_edge
+from penstock.flow.credit import (
+    FIRST_WINDOW_BYTES,
+    LEAST_WINDOW_BYTES,
+    WIDE_WINDOW_BYTES,
+    CreditGiver,
+    CreditTaker,
+    target_of_edge,
+)
 
 SENDER, SOURCE, TASK = 1, 3, 7
 CHANNEL = (SOURCE, TASK)
@@ -138,3 +145,16 @@ def test_whatever_the_window_enough_comes_back_to_go_on(window: int, told: int) 
         if due:
             taker.returned(CHANNEL, due, 1, window_bytes=max(LEAST_WINDOW_BYTES, told) if told else 0)
         assert not taker.exhausted
+
+
+def test_a_channel_is_wide_as_long_as_its_receiver_says_so() -> None:
+    taker = CreditTaker(window_bytes=1 << 20)
+    taker.sent(CHANNEL, 1000)
+    assert (taker.wide, taker.room_bytes(CHANNEL)) == (set(), FIRST_WINDOW_BYTES - 1000)
+    taker.returned(CHANNEL, 1000, 1, window_bytes=WIDE_WINDOW_BYTES)
+    assert (taker.wide, taker.room_bytes(CHANNEL)) == ({CHANNEL}, WIDE_WINDOW_BYTES)
+    taker.returned(CHANNEL, 0, 1, window_bytes=LEAST_WINDOW_BYTES)
+    assert not taker.wide
+    taker.returned(CHANNEL, 0, 1, window_bytes=1 << 20)
+    taker.forget({TASK})
+    assert not taker.wide

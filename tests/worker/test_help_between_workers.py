@@ -282,3 +282,18 @@ def test_hard_pressed_workers_die_and_each_result_is_there_once(seed: int, movin
 @given(seed=st.integers(0, 2**32), moving=st.booleans())
 def test_hard_pressed_workers_die_and_nothing_is_missing(seed: int, moving: bool) -> None:
     assert not ALL - rows(seed, "at_least_once", kills=4, moving=moving)
+
+
+def test_a_quick_task_does_no_more_in_a_turn_than_a_slow_one_has_room_for() -> None:
+    topo, sink = Topology("burst"), CapturedSink()
+    numbers = topo.spout("numbers", Lines(range(20_000), fields=("n",)))
+    quick = topo.bolt("quick", Passing(), numbers.shuffle(), helping=False)
+    topo.bolt("sink", sink, topo.bolt("slow", Waiting(), quick.shuffle(), helping=False).shuffle())
+    places, longest = {task: task for task in range(4)}, 0
+    with LocalCluster(topo, worker_of=places, clock=CLOCK, delivery="at_most_once") as cluster:
+        (slow,) = (bolt for bolt in cluster.workers[2].bolts if bolt.component == "slow")
+        for _ in range(4_000):
+            cluster.step()
+            longest = max(longest, slow.queued_tuples)
+    assert sink.values
+    assert longest < 600, "the first window and some frames, and not turn after turn of a thousand"

@@ -25,10 +25,21 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-__all__ = ["FIRST_WINDOW_BYTES", "LEAST_WINDOW_BYTES", "Channel", "CreditGiver", "CreditTaker", "target_of_edge"]
+__all__ = [
+    "FIRST_WINDOW_BYTES",
+    "LEAST_WINDOW_BYTES",
+    "WIDE_WINDOW_BYTES",
+    "Channel",
+    "CreditGiver",
+    "CreditTaker",
+    "target_of_edge",
+]
 
 FIRST_WINDOW_BYTES = 16 << 10
 """Until the receiver has said what it can do."""
+
+WIDE_WINDOW_BYTES = 64 << 10
+"""Whoever may have as much under way need not look at it before each turn: what comes of one is no more than that."""
 
 LEAST_WINDOW_BYTES = 4 << 10
 """Whoever has less than that under way sends so little at a time that sending is most of the work."""
@@ -57,6 +68,8 @@ class CreditTaker:
         self._under_way: dict[Channel, int] = {}
         self._laid: dict[Channel, int] = {}
         self.exhausted: set[Channel] = set()
+        self.wide: set[Channel] = set()
+        """Channels that may have much under way, for all that their receivers have said."""
 
     def sent(self, channel: Channel, size_bytes: int) -> None:
         """Counts a frame that is on its way."""
@@ -73,6 +86,7 @@ class CreditTaker:
         self._laid[channel] = assignment
         self._under_way.pop(channel, None)
         self._windows.pop(channel, None)
+        self.wide.discard(channel)
         self.exhausted.discard(channel)
 
     def returned(self, channel: Channel, size_bytes: int, assignment: int, *, window_bytes: int = 0) -> None:
@@ -84,6 +98,8 @@ class CreditTaker:
             return
         if window_bytes:
             self._windows[channel] = min(window_bytes, self._window_bytes)
+            is_wide = window_bytes >= min(WIDE_WINDOW_BYTES, self._window_bytes)
+            (self.wide.add if is_wide else self.wide.discard)(channel)
         under_way = self._under_way[channel] = max(0, self._under_way.get(channel, 0) - size_bytes)
         if under_way < self._window_of(channel):
             self.exhausted.discard(channel)
@@ -101,7 +117,12 @@ class CreditTaker:
         lost = [channel for channel in self._under_way if channel[1] in targets]
         self.exhausted.difference_update(lost)
         self._windows = {channel: size for channel, size in self._windows.items() if channel[1] not in targets}
+        self.wide.intersection_update(self._windows)
         return sum(self._under_way.pop(channel) for channel in lost)
+
+    def room_bytes(self, channel: Channel) -> int:
+        """How much more may be sent."""
+        return max(0, self._window_of(channel) - self._under_way.get(channel, 0))
 
     def share_under_way(self, channel: Channel) -> float:
         """How much is under way, of what may be."""

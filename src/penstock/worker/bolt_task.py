@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
@@ -123,8 +124,10 @@ class BoltTask(RunningTask):
             or (bool(self.rhythms) and any(rhythm.is_due for rhythm in self.rhythms))
         )
 
-    def run(self, exhausted: set[Channel], most_tuples: int) -> int:
+    def run(self, exhausted: set[Channel], most_tuples: int, room_tuples: int = sys.maxsize) -> int:
         """Works through the queue until it is empty, `most_tuples` are done or time is up, then ticks if that is due.
+
+        Where those that it feeds have room for fewer, it does no more than `room_tuples`.
 
         Does nothing while a target has no credit left, so that what it emits is bounded. Time is bounded, too, because
         others wait for their turn: tasks, and the driver, which would take a worker that says nothing for hung.
@@ -135,6 +138,7 @@ class BoltTask(RunningTask):
         queue = self.queue
         started_ns = now_ns = self.clock.now_ns()
         done = self._take_answers(now_ns) if self._answered else 0
+        most_tuples = min(most_tuples, room_tuples)
         while done < most_tuples and now_ns - started_ns < MOST_TURN_NS and (arrival := queue.take()) is not None:
             if arrival.marker is not None:
                 if self._lent:  # what came before a marker is done before it
@@ -147,8 +151,8 @@ class BoltTask(RunningTask):
             arrivals = [arrival]
             if self._runner.merges:
                 arrivals += queue.take_more(arrival, most_tuples - done)
-            elif len(arrival) > self._most_at_once and arrival.batch is None:
-                arrivals = [self._first_piece(arrival)]
+            elif len(arrival) > (most := min(self._most_at_once, max(1, room_tuples - done))) and arrival.batch is None:
+                arrivals = [self._first_piece(arrival, most)]
             self._note_arrivals(arrivals, now_ns)
             self._runner.run_all(arrivals if self._gatherer is None else self._gatherer.take(*arrivals))
             before_ns, now_ns = now_ns, self.clock.now_ns()
@@ -172,9 +176,8 @@ class BoltTask(RunningTask):
         if isinstance(self._runner, TrackedSinkRunner) and isinstance(sink, TransactionalSink) and sink.is_ready():
             self._runner.commit()
 
-    def _first_piece(self, arrival: Arrival) -> Arrival:
-        """As much of it as can be done in time. The rest goes back to the queue, and with it the credit."""
-        most = self._most_at_once
+    def _first_piece(self, arrival: Arrival, most: int) -> Arrival:
+        """So much of it. The rest goes back to the queue, and with it the credit."""
         first, rest = split_runs(arrival.runs, most)
         self.queue.put_back(msgspec.structs.replace(arrival, tuples=arrival.tuples[most:], runs=rest))
         return msgspec.structs.replace(arrival, tuples=arrival.tuples[:most], runs=first, size_bytes=0, cast=None)
@@ -262,7 +265,7 @@ class BoltTask(RunningTask):
             self.queue.put_back(arrival)
             return None
         self._lent += 1
-        return self._first_piece(arrival) if len(arrival) > self._most_at_once else arrival
+        return self._first_piece(arrival, self._most_at_once) if len(arrival) > self._most_at_once else arrival
 
     def take_back(self, piece: Arrival) -> None:
         """Nobody has worked on it."""

@@ -15,7 +15,7 @@ from penstock.topology.tuples import Tuple
 from penstock.worker.arrival import Marker
 from penstock.worker.batch_routing import split_batch
 from penstock.worker.in_turn import InTurn, Watch
-from penstock.worker.lanes import Lane, Refusal
+from penstock.worker.lanes import Lane, Refusal, RemoteLane
 from penstock.worker.routing import Routing, Values, compile_grouping, fan_out, one_by_one
 from penstock.worker.row_choice import RowChoice
 from penstock.worker.shared_routing import ShareTaker, with_share
@@ -166,6 +166,8 @@ class Outputs:
         self.all_lanes = [*self.lanes, *self._help_lanes]
         """Those to helpers, too, which belong to this task."""
         self.channels = _channels_of(self.lanes)
+        self.remote_channels = _channels_of(lane for lane in self.lanes if lane.__class__ is RemoteLane)
+        """Those whose credit is counted by task."""
         self._shuffles = [one for one in self.subscribers if one.turns is not None]
         self._needed = _channels_of(lane for one in self.subscribers if one.turns is None for lane in one.lanes)
         """The channels that it cannot do without: each of them may be where the next tuple has to go."""

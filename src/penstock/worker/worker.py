@@ -193,10 +193,10 @@ class Worker:
         if self.begun:
             for spout in self.roster.spouts:
                 if not spout.ended:
-                    work += spout.run(exhausted, self.pressure.turn_tuples(spout, settings.spout_turn_tuples))
+                    work += spout.run(exhausted, min(settings.spout_turn_tuples, self.pressure.room_tuples(spout)))
         for bolt in self.roster.runnable:
             if bolt.has_work:
-                work += bolt.run(exhausted, self.pressure.turn_tuples(bolt, settings.turn_tuples))
+                work += bolt.run(exhausted, settings.turn_tuples, self.pressure.room_tuples(bolt))
         work += self.redirection.work(exhausted)
         self.pressure.end_turn()
         work += self.uplinks.flush(self.pressure.exhausted())
