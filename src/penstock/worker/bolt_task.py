@@ -203,6 +203,8 @@ class BoltTask(RunningTask):
 
     def _act_on(self, arrival: Arrival, marker: Marker) -> None:
         channel = (arrival.edge, arrival.source)
+        if channel not in self._channels:  # it had come when its source was lost, which others have followed since
+            return
         if marker.switch:
             self._accept_all(self._channels.switch(channel, marker.switch))
             self._accept_all(self.successions.welcome())

@@ -119,7 +119,7 @@ class Moving:
         if self._next is None or self._next.number != assignment:
             return
         for bolt in self._roster.bolts:
-            bolt.successions.expect_none()
+            bolt.successions.abandon(assignment)
         self._next = None
         self._wiring.places.abandon()
         self._wiring.take_senders()

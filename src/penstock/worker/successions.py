@@ -44,12 +44,13 @@ class Successions:
             for source in new:
                 self._channels.add((edge, source), assignment - 1)
 
-    def expect_none(self) -> None:
-        """They will not."""
-        for succession in self._expected:
-            for source in succession.new:
-                self._channels.remove((succession.edge, source))
-        self._expected.clear()
+    def abandon(self, assignment: int) -> None:
+        """They will not, by this assignment. Of one before it, the last of the old may still be on their way."""
+        for succession in [*self._expected]:
+            if succession.assignment == assignment:
+                self._expected.remove(succession)
+                for source in succession.new:
+                    self._channels.remove((succession.edge, source))
 
     def welcome(self) -> Iterator[Arrival]:
         """Of those whose predecessors have sent their last: what has come already."""
