@@ -63,8 +63,8 @@ class LaidChannels:
         return [arrival for channel in channels for arrival in self.switch(channel, assignment)]
 
     def are_laid(self, assignment: int, *, ended: Collection[Channel], among: Iterable[Channel]) -> bool:
-        """Whether nothing more comes by an older assignment on these channels."""
-        return all(self._laid[channel] >= assignment or channel in ended for channel in among)
+        """Whether nothing more comes by an older assignment on these channels. On one that is no more, nothing does."""
+        return all(self._laid.get(channel, assignment) >= assignment or channel in ended for channel in among)
 
     def add(self, channel: Channel, assignment: int) -> None:
         """Another task feeds this one."""
