@@ -114,7 +114,7 @@ def test_whoever_dies_in_the_middle_leaves_the_run_on_one_assignment_or_the_othe
 
 @DELIVERIES
 def test_a_bolt_is_given_more_tasks_and_fewer(tmp_path: Path, exactly_once: bool) -> None:
-    count = 20_000
+    count = 40_000
     checkpoint = tmp_path / "c" if exactly_once else None
     with processes(counted(count), workers=3, checkpoint=checkpoint, epoch_every_s=EPOCH_S) as run:
         run.await_tuples("seen")

@@ -136,7 +136,8 @@ def test_a_slow_bolt_does_a_little_at_a_time_and_all_in_the_end() -> None:
         return (tup.n,)
 
     topo = Topology("slow")
-    topo.bolt("sink", sink, topo.bolt("slow", slow, topo.spout("numbers", spout).shuffle(), fields=("n",)).shuffle())
+    numbers = topo.spout("numbers", spout)
+    topo.bolt("sink", sink, topo.bolt("slow", slow, numbers.shuffle(), fields=("n",), helping=False).shuffle())
     with LocalCluster(topo, clock=clock, worker_of={0: 0, 1: 1, 2: 2}) as cluster:
         for _ in range(4):
             cluster.workers[0].do_work()

@@ -35,13 +35,13 @@ __all__ = [
     "target_of_edge",
 ]
 
-FIRST_WINDOW_BYTES = 16 << 10
+FIRST_WINDOW_BYTES = 4 << 10
 """Until the receiver has said what it can do."""
 
 WIDE_WINDOW_BYTES = 64 << 10
 """Whoever may have as much under way need not look at it before each turn: what comes of one is no more than that."""
 
-LEAST_WINDOW_BYTES = 4 << 10
+LEAST_WINDOW_BYTES = 1 << 10
 """Whoever has less than that under way sends so little at a time that sending is most of the work."""
 
 Channel = tuple[int, int]
