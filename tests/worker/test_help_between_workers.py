@@ -240,7 +240,7 @@ def rows(seed: int, delivery: Delivery, *, kills: int, moving: bool) -> Counter[
         for turn in range(20_000):
             if cluster.ended:
                 break
-            if turn % 7 == 0 and not cluster.checkpoint_under_way:
+            if turn % 60 == 0 and not cluster.checkpoint_under_way:
                 cluster.begin_epoch()
             if moving and not cluster.moving and chance.random() < 0.1:
                 moves(cluster, chance)
