@@ -1,18 +1,13 @@
-"""Pieces of a queue that are worked on elsewhere: every tuple counts once, whoever dies or is late."""
+"""Pieces of a queue that are worked on elsewhere: every tuple counts once."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
-from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from penstock.connectors.collect import Collect
 from penstock.flow.delivery import Delivery
 from penstock.flow.spare_time import SpareTime
 from penstock.plan.shape import shape_of
@@ -25,15 +20,9 @@ from penstock.topology.topology import Topology
 from penstock.topology.tuples import Tuple
 from penstock.transport.frames import FrameKind
 from penstock.worker import bolt_task
-from penstock.worker.bolt_task import BoltTask
 from penstock.worker.early_frames import EarlyFrame
 from penstock.worker.loan_frames import encode_loan
-from penstock.worker.settings import WorkerSettings
-from tests.trickle import Trickle
-
-DELIVERIES: list[Delivery] = ["at_most_once", "at_least_once", "exactly_once"]
-NUMBERS = 400
-SMALL = WorkerSettings(spout_turn_tuples=40, turn_tuples=4)
+from tests.worker.lending_stage import DELIVERIES, NUMBERS, SMALL, Doubled, Stage, doubles
 
 
 @pytest.fixture(autouse=True)
@@ -41,74 +30,6 @@ def _everybody_has_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a virtual clock nothing takes any time: nobody could be found to have some to spare, or to be slow."""
     monkeypatch.setattr(SpareTime, "share", lambda *_: 1.0)
     monkeypatch.setattr(bolt_task, "PIECE_NS", 1)  # pieces are as small as those of a slow bolt
-
-
-class Doubled(Bolt):
-    """Says where it was called, and what is the double; of some numbers in another stream, of some nothing."""
-
-    fields = ("double",)
-    streams = MappingProxyType({"odd": ("n", "double")})
-
-    def __init__(self, on_call: Callable[[int, Any], None] = lambda _, __: None) -> None:
-        self.on_call = on_call
-
-    def __deepcopy__(self, memo: Any) -> Doubled:
-        return Doubled(self.on_call)
-
-    def open(self, context: TaskContext) -> None:
-        self.worker = context.worker
-
-    def process(self, tup: Tuple) -> Any:
-        self.on_call(self.worker, tup)
-        if tup.n % 10 == 9:
-            return None
-        return (2 * tup.n,) if tup.n % 2 == 0 else [Emit((tup.n, 2 * tup.n), stream="odd"), (2 * tup.n,)]
-
-
-def doubles(numbers: Any) -> Counter[int]:
-    return Counter(2 * n for n in numbers if n % 10 != 9)
-
-
-class Stage:
-    """numbers -> slow -> sink and odd, each on a worker of its own, with idle workers beside them."""
-
-    def __init__(self, logic: Any = None, *, spout: Any = None, sink: Any = None, **options: Any) -> None:
-        self.sink, self.odd, self.calls = sink or CapturedSink(), CapturedSink(), Counter[int]()
-        self.topology = Topology("redirected")
-        numbers = self.topology.spout("numbers", spout or FedSpout([(n,) for n in range(NUMBERS)], fields=("n",)))
-        slow = self.topology.bolt("slow", Doubled(self.called) if logic is None else logic, numbers.shuffle())
-        self.topology.bolt("sink", self.sink, slow.shuffle())
-        if logic is None or "odd" in getattr(logic, "streams", ()):
-            self.topology.bolt("odd", self.odd, slow.stream("odd").shuffle())
-        idler = self.topology.spout("nothing", FedSpout([], fields=("n",)), tasks=2)
-        self.topology.bolt("void", CapturedSink(), idler.shuffle())
-        place = {"numbers": 0, "slow": 1, "sink": 0, "odd": 0, "void": 0}
-        workers = {task.id: place.get(task.component, 2 + task.index) for task in tasks_of(shape_of(self.topology))}
-        options = {"settings": SMALL, **options}
-        self.cluster = LocalCluster(self.topology, worker_of=workers, **options)
-
-    def called(self, worker: int, _: Any) -> None:
-        self.calls[worker] += 1
-
-    @property
-    def slow(self) -> BoltTask:
-        [bolt] = [bolt for worker in self.cluster.workers.values() for bolt in worker.bolts if bolt.component == "slow"]
-        return bolt
-
-    def call(self) -> None:
-        for worker in self.cluster.workers.values():
-            for bolt in worker.bolts:
-                if bolt.component == "slow":
-                    worker.redirection.lending.call(bolt.task)
-
-    def repaid(self) -> int:
-        return sum(worker.redirection.lending.repaid_tuples for worker in self.cluster.workers.values())
-
-    def __enter__(self) -> Stage:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.cluster.close()
 
 
 @pytest.mark.parametrize("delivery", DELIVERIES)
@@ -340,65 +261,6 @@ def test_a_task_that_moves_takes_everything_back_first(delivery: Delivery) -> No
     result = stage.cluster.result()
     assert (result.failures, result.lost) == ([], 0)
     assert Counter(double for (double,) in stage.sink.values) == doubles(range(NUMBERS))
-
-
-def exact(stage: Stage) -> bool:
-    return Counter(double for (double,) in stage.cluster.result().collected("sink")) == doubles(range(NUMBERS))
-
-
-def endure(stage: Stage, deaths: list[tuple[int, int, int]]) -> None:
-    """So many turns, then somebody dies, and is away for so many turns. Help is called for again and again."""
-    cluster = stage.cluster
-    stage.call()
-    for before, victim, away in deaths:
-        for _ in range(before):
-            cluster.step()
-        if victim in cluster.workers and not cluster.ended:
-            cluster.kill(victim)
-            for _ in range(away):
-                cluster.step()
-            cluster.restart(victim)
-        stage.call()
-    cluster.run_to_end()
-
-
-def deaths_of(workers: list[int]) -> Any:
-    return st.lists(st.tuples(st.integers(0, 150), st.sampled_from(workers), st.integers(0, 30)), max_size=4)
-
-
-sizes = st.builds(
-    WorkerSettings,
-    credit_window_bytes=st.sampled_from([60, 500, 1 << 20]),
-    spout_turn_tuples=st.just(20),
-    turn_tuples=st.integers(1, 8),
-)
-
-
-@pytest.mark.parametrize("delivery", DELIVERIES)
-@given(seed=st.integers(0, 2**32), deaths=deaths_of([2, 3]), sized=sizes)
-@settings(max_examples=12)
-def test_whoever_borrows_and_dies_every_tuple_counts_once(
-    delivery: Delivery, seed: int, deaths: list[tuple[int, int, int]], sized: WorkerSettings
-) -> None:
-    spout = Trickle(range(NUMBERS), field="n")
-    with Stage(delivery=delivery, seed=seed, settings=sized, spout=spout, sink=Collect()) as stage:
-        endure(stage, deaths)
-    assert exact(stage)
-
-
-@pytest.mark.parametrize("delivery", ["at_least_once", "exactly_once"])
-@given(seed=st.integers(0, 2**32), deaths=deaths_of([0, 1, 2, 3]), sized=sizes)
-@settings(max_examples=12)
-def test_whoever_dies_every_tuple_counts_as_is_promised(
-    delivery: Delivery, seed: int, deaths: list[tuple[int, int, int]], sized: WorkerSettings
-) -> None:
-    spout = Trickle(range(NUMBERS), field="n")
-    with Stage(delivery=delivery, seed=seed, settings=sized, spout=spout, sink=Collect()) as stage:
-        endure(stage, deaths)
-    if delivery == "exactly_once":
-        assert exact(stage)
-    collected = {double for (double,) in stage.cluster.result().collected("sink")}
-    assert collected == doubles(range(NUMBERS)).keys()
 
 
 def test_nobody_offers_to_take_more_before_it_is_done_with_what_it_was_lent() -> None:
