@@ -63,7 +63,7 @@ else
 endif
 
 # The parts of `make test`. Nothing that one does may be seen by another.
-RUNNING := tests/worker tests/control tests/flow tests/testing
+RUNNING := tests/worker tests/control
 .PHONY: with-spark running others
 with-spark: $(VENV)/.installed $(VENV)/.java
 	$(BIN)/python -m pytest tests/spark

@@ -311,7 +311,8 @@ class Moving(RuleBasedStateMachine):
     @rule(worker=st.integers(0, WORKERS - 1))
     def it_ends_and_says_so(self, worker: int) -> None:
         process = self.current(worker)
-        if process is not None and process.begun and process.assignment is not None and worker != 0:
+        # Who has tasks that are on their way to it has not ended.
+        if process is not None and process.begun and process.assignment is not None and worker and not process.arriving:
             self.says(process, Ended(assignment=process.assignment.number))
 
     @precondition(lambda self: self.epoch is not None)
