@@ -297,3 +297,16 @@ def test_a_quick_task_does_no_more_in_a_turn_than_a_slow_one_has_room_for() -> N
             longest = max(longest, slow.queued_tuples)
     assert sink.values
     assert longest < 200, "what may be under way at first and a frame, and no turn of a thousand"
+
+
+def test_one_that_is_fed_by_one_alone_is_helped_too() -> None:
+    """What may be under way to it is more than its mark: else it would never be pressed."""
+    topo, sink = Topology("alone"), CapturedSink()
+    numbers = topo.spout("numbers", Lines([f"{n:0100}" for n in range(3_000)], fields=("n",)))
+    quick = topo.bolt("quick", Passing(), numbers.shuffle())
+    topo.bolt("sink", sink, topo.bolt("slow", Waiting(), quick.shuffle()).shuffle())
+    with LocalCluster(topo, worker_of={task: task for task in range(4)}, clock=CLOCK) as cluster:
+        cluster.run_to_end(most_s=600)
+        ratios = [r for worker in cluster.workers.values() for r in worker.pressure.pressure.helping.ratio.values()]
+        assert max(ratios) > 0.2, "it has asked again and again"
+    assert len(sink.values) == 3_000

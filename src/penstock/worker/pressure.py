@@ -50,6 +50,9 @@ STALLED_NS = 250_000_000
 _UNSET = -1.0
 """A share that nobody has."""
 
+WINDOW_MARKS = 4
+"""How many times the high mark may be under way to a task."""
+
 PRESUMED_TUPLE_BYTES = 64
 """Before the first was sent."""
 
@@ -128,7 +131,10 @@ class PressureWatch:
         return self._credit.exhausted | self.blocked if self.blocked else self._credit.exhausted
 
     def window_bytes(self, task: int) -> int:
-        """What a task here should be sent at a time, by each that feeds it: what it does until the high mark.
+        """What a task here should be sent at a time, by each that feeds it: more than it does until the high mark.
+
+        Not less, also if few of those that could feed it do: else credit would keep it from ever being pressed, and
+        those that it waits for would not hear that they should help.
 
         0 if nothing is known of it: who is never behind may be sent as much as ever.
         """
@@ -137,7 +143,7 @@ class PressureWatch:
             return 0
         if reading is None:
             return self._most_window_bytes
-        timely_bytes = reading.gauge.timely_tuples * bolt.taken_bytes // bolt.taken_tuples
+        timely_bytes = WINDOW_MARKS * reading.gauge.timely_tuples * bolt.taken_bytes // bolt.taken_tuples
         return max(LEAST_WINDOW_BYTES, min(self._most_window_bytes, timely_bytes // max(1, len(bolt.sources))))
 
     def room_tuples(self, running: RunningTask) -> int:
