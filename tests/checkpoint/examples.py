@@ -41,4 +41,4 @@ def claimed(folder: Path, run: str = "run") -> CheckpointStore:
 def files_in(folder: Path) -> set[str]:
     """All files, as paths below the folder, without those that say whose it is."""
     found = (path for path in folder.rglob("*") if path.is_file())
-    return {str(path.relative_to(folder)) for path in found} - {"lease.json", "identity"}
+    return {str(path.relative_to(folder)) for path in found} - {"lease.json", "lease.lock", "identity"}

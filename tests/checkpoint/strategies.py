@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 
 from penstock.checkpoint.manifest import Manifest, PartRef, SavedTask
 from penstock.checkpoint.shape import SavedComponent, SavedInput, SavedKind, SavedShape
+from penstock.transport.canonical_key import canonical_key
 
 KINDS: tuple[SavedKind, ...] = ("spout", "bolt", "stateful", "keyed", "batch", "sink", "collect")
 
-# Not a number equals nothing, itself included, so it is no key that anything could be found under.
 _plain = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5)
-_single_keys = _plain | st.binary(max_size=5) | st.dates() | st.decimals(allow_nan=False, allow_infinity=False)
-keys: st.SearchStrategy[Any] = _single_keys | st.tuples(_single_keys, _single_keys)
+_single_keys = _plain | st.floats() | st.binary(max_size=5) | st.dates() | st.decimals(allow_infinity=False)
+_nested_keys = st.tuples(_single_keys, _single_keys) | st.dictionaries(st.text(max_size=2), _single_keys, max_size=2)
+keys: st.SearchStrategy[Any] = (_single_keys | _nested_keys).map(canonical_key)
 _dict_keys = st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.text(max_size=5) | st.dates()
 values: st.SearchStrategy[Any] = st.recursive(
     _plain | st.sets(st.integers(), max_size=3),

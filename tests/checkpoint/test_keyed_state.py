@@ -107,7 +107,7 @@ def test_one_equal_key_of_another_type_is_the_same_key() -> None:
         ([b"\xc0"], "got 1 bytes that are neither"),
         ([b"\x93\xa4full\x01\x90"], "bytes that are neither"),
         ([b"\x93\xa4full\x91\x91\x01\x90"], "bytes that are neither"),
-        ([b"\x93\xa4full\x91\x92\x90\x01\x90"], "bytes that are neither"),  # a list for a key
+        ([b"\x93\xa4full\x91\x92\xd4\x02\x90\x01\x90"], "bytes that are neither"),  # a set for a key
     ],
 )
 def test_what_is_no_chain_of_parts_is_refused(parts: list[bytes], complaint: str) -> None:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import os
+import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -144,9 +149,66 @@ def test_a_checkpoint_keeps_its_identity_from_run_to_run_and_wherever_it_is(tmp_
 def test_what_killed_processes_left_is_swept(tmp_path: Path) -> None:
     for litter in ("lease.json.00ff00ff.writing", "identity.00ff.writing", "probe-00ff", "probe-00ff.00ff.writing"):
         (tmp_path / litter).write_bytes(b"")
+        os.utime(tmp_path / litter, (0, 0))
     (tmp_path / "notes.txt").write_text("not ours")
     claimed(tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {"identity", "lease.json", "manifests", "parts", "notes.txt"}
+    ours = {"identity", "lease.json", "lease.lock", "manifests", "parts"}
+    assert {path.name for path in tmp_path.iterdir()} == ours | {"notes.txt"}
+
+
+def test_what_another_process_is_just_writing_is_not_swept(tmp_path: Path) -> None:
+    drafts = {"lease.json.00ff00ff.writing", "identity.00ff.writing", "probe-00ff"}
+    for draft in drafts:
+        (tmp_path / draft).write_bytes(b"")
+    claimed(tmp_path)
+    assert drafts < {path.name for path in tmp_path.iterdir()}
+
+
+ROOT = Path(__file__).parents[2]
+RIVALS = 3
+ROUNDS = 100
+
+
+def _race(rivals: list[subprocess.Popen[str]], folder: Path) -> list[dict[str, str]]:
+    """All claim at the same instant: each waits for it, at work, so that nobody has to be woken."""
+    at_s = time.monotonic() + 0.02
+    for rival in rivals:
+        assert rival.stdin is not None
+        print(folder, at_s, file=rival.stdin, flush=True)
+    told = [rival.stdout.readline() for rival in rivals if rival.stdout is not None]
+    return [json.loads(line) for line in told]
+
+
+@pytest.mark.parametrize("before", ["nobody", "a run that has ended"])
+def test_of_runs_that_claim_at_the_same_instant_one_has_it_and_the_others_are_told_which(
+    tmp_path: Path, before: str
+) -> None:
+    with contextlib.ExitStack() as processes:
+        rivals = [
+            processes.enter_context(
+                subprocess.Popen(
+                    [sys.executable, "-m", "tests.checkpoint.rival", f"run-{number}"],
+                    cwd=ROOT,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    text=True,
+                )
+            )
+            for number in range(RIVALS)
+        ]
+        for number in range(ROUNDS):
+            folder = tmp_path / str(number)
+            if before != "nobody":
+                claimed(folder, "before").release("before")
+            told = _race(rivals, folder)
+            lease = decode_lease((folder / "lease.json").read_bytes())
+            assert lease is not None
+            assert [one["run"] for one in told if not one["error"]] == [lease.run]
+            for one in told:
+                if one["run"] != lease.run:
+                    wanted = f"run {one['run']!r} wanted {folder}, but run {lease.run!r} on .* has it"
+                    assert re.search(wanted, one["error"]), one["error"]
+            assert {path.name for path in folder.iterdir() if path.name.endswith(".writing")} == set()
 
 
 def test_a_lease_is_read_as_it_was_written() -> None:

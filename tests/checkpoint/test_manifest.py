@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from penstock.checkpoint.manifest import (
     FORMAT,
+    DamagedManifestError,
     Manifest,
     SavedTask,
     TornManifestError,
@@ -41,15 +42,26 @@ def test_a_changed_byte_never_gives_another_manifest(manifest: Manifest, data: s
     payload[position] ^= data.draw(st.integers(1, 255))
     try:
         found = decode_manifest(bytes(payload))
-    except TornManifestError:
+    except DamagedManifestError:
         return
     assert found == manifest  # a byte of no meaning, such as that of white space
 
 
 @given(st.binary())
 def test_any_other_bytes_are_none(payload: bytes) -> None:
-    with pytest.raises(TornManifestError):
+    with pytest.raises(DamagedManifestError):
         decode_manifest(payload)
+
+
+@given(manifests, st.data())
+def test_one_that_is_as_long_as_it_was_is_not_taken_for_half_of_one(manifest: Manifest, data: st.DataObject) -> None:
+    """A write that is cut off leaves a beginning. Any other content is damage."""
+    payload = bytearray(encode_manifest(manifest))
+    begin = payload.index(b'"epoch":') + len(b'"epoch":')
+    payload[begin] = data.draw(st.sampled_from(sorted({*b"123456789"} - {payload[begin]})))
+    with pytest.raises(DamagedManifestError, match="wanted checksum") as caught:
+        decode_manifest(bytes(payload))
+    assert not isinstance(caught.value, TornManifestError)
 
 
 def test_one_of_another_version_is_no_torn_one() -> None:

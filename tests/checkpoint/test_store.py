@@ -70,20 +70,93 @@ def test_an_epoch_may_be_committed_again(tmp_path: Path) -> None:
     assert store.latest() == replace(manifest(1), finished=True)
 
 
-def test_torn_and_foreign_files_are_passed_over(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_foreign_files_and_drafts_are_passed_over(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     store = claimed(tmp_path)
     store.commit(manifest(1))
     folder = tmp_path / "manifests"
-    (folder / "000000000002.json").write_bytes(encode_manifest(manifest(2))[:-10])
-    (folder / "000000000003.json").write_bytes(b"")
-    (folder / "000000000004.json.00ff.writing").write_bytes(encode_manifest(manifest(4)))
+    (folder / "000000000004.json.00ff.writing").write_bytes(encode_manifest(manifest(4))[:-10])
     (folder / "notes.txt").write_text("hello")
     (folder / "folder").mkdir()
     assert store.latest() == manifest(1)
-    assert [record.levelname for record in caplog.records] == ["WARNING"] * 3
-    assert "000000000002.json is no manifest, or not all of one: passed over" in caplog.text
-    assert "000000000003.json is no manifest" in caplog.text
+    assert [record.levelname for record in caplog.records] == ["WARNING"] * 2
     assert "notes.txt is none of ours" in caplog.text
+    assert "folder is none of ours" in caplog.text
+
+
+def _empty(file: Path) -> None:
+    file.write_bytes(b"")
+
+
+def _flip(file: Path) -> None:
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+
+
+def _overwrite(file: Path) -> None:
+    file.write_bytes((file.parent / "000000000001.json").read_bytes())
+
+
+def _make_folder(file: Path) -> None:
+    file.unlink()
+    file.mkdir()
+
+
+DAMAGE: dict[str, tuple[Callable[[Path], None], str]] = {
+    "cut": (_cut, "is damaged: wanted a whole manifest, got .* bytes"),
+    "empty": (_empty, "is damaged: wanted a whole manifest, got 0 bytes"),
+    "flipped": (_flip, "is damaged: wanted"),
+    "of another epoch": (_overwrite, "is damaged: wanted the manifest of epoch 2, got that of epoch 1"),
+    "a folder": (_make_folder, "is a directory"),
+}
+
+
+@pytest.mark.parametrize(("damage", "got"), DAMAGE.values(), ids=DAMAGE)
+def test_a_damaged_manifest_is_refused(tmp_path: Path, damage: Callable[[Path], None], got: str) -> None:
+    """On a disk no write is torn, so its epoch may be committed: to go on from the one before would repeat it."""
+    store = claimed(tmp_path)
+    for epoch in (1, 2):
+        store.commit(manifest(epoch))
+    file = tmp_path / "manifests" / "000000000002.json"
+    damage(file)
+    with pytest.raises(CheckpointError, match=rf"{file}.*{got}"):
+        CheckpointStore.open(tmp_path).latest()
+    store.clean(keep=1)
+    assert file.exists(), "what was damaged is not cleaned away, so that the next run is refused, too"
+
+
+def test_what_the_refusal_of_a_damaged_manifest_says_can_be_done(tmp_path: Path) -> None:
+    store = claimed(tmp_path)
+    for epoch in (1, 2):
+        store.commit(manifest(epoch))
+    file = tmp_path / "manifests" / "000000000002.json"
+    copy = file.read_bytes()
+    _cut(file)
+    with pytest.raises(CheckpointError, match=r"delete it to go back to epoch 1: what sinks have committed"):
+        store.latest()
+    file.write_bytes(copy)
+    assert store.latest() == manifest(2)
+    file.unlink()
+    assert store.latest() == manifest(1)
+
+
+def test_where_all_manifests_are_damaged_nothing_begins_anew(tmp_path: Path) -> None:
+    store = claimed(tmp_path)
+    for epoch in (1, 2):
+        store.commit(manifest(epoch))
+        _cut(tmp_path / "manifests" / f"{epoch:012d}.json")
+    with pytest.raises(CheckpointError, match=r"000000000002\.json is damaged.* No whole one is before it"):
+        store.latest()
+
+
+def test_a_damaged_manifest_before_the_newest_does_no_harm(tmp_path: Path) -> None:
+    store = claimed(tmp_path)
+    for epoch in (1, 2, 3):
+        store.commit(manifest(epoch))
+    _cut(tmp_path / "manifests" / "000000000002.json")
+    assert store.latest() == manifest(3)
+    store.clean(keep=2)
+    assert files_in(tmp_path) == {"manifests/000000000001.json", "manifests/000000000003.json"}
 
 
 @pytest.mark.parametrize("spoil", [Path.unlink, _cut])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,11 +12,12 @@ from hypothesis import strategies as st
 
 from penstock.checkpoint.files import Files
 from penstock.checkpoint.location import Location
-from penstock.checkpoint.manifest import Manifest, PartRef
+from penstock.checkpoint.manifest import Manifest, PartRef, encode_manifest
 from penstock.checkpoint.store import CheckpointStore
 from penstock.errors import CheckpointError
 from tests.checkpoint.examples import claimed, files_in, manifest
 from tests.checkpoint.faulty_filesystem import Faults, faulty, in_memory
+from tests.checkpoint.object_store import object_store
 
 SKILLS = {
     "moves": {},
@@ -72,7 +75,8 @@ def test_a_failure_at_any_operation_loses_nothing_that_was_committed(skills: dic
         except CheckpointError as error:
             assert "planted" in str(error) or "lease" in str(error)  # noqa: PT017
 
-        store = CheckpointStore(place)
+        store = CheckpointStore(faulty(place, Faults(**skills)))
+        store.probe()
         found = store.latest()
         assert found is not None
         # A commit that raised may have been one all the same.
@@ -82,7 +86,7 @@ def test_a_failure_at_any_operation_loses_nothing_that_was_committed(skills: dic
         # The next run goes on from there, and cleans up what the other left.
         heir = list[Manifest]()
         store.release("failing")
-        _run(CheckpointStore(place), "failing", heir)
+        _run(CheckpointStore(faulty(place, Faults(**skills))), "failing", heir)
         assert heir[0].epoch == found.epoch + 1
         assert store.latest() == heir[-1]
         _assert_whole(store, heir[-1])
@@ -99,6 +103,59 @@ def test_without_rename_a_file_is_put_in_one_go() -> None:
     names = {*Files(place).sizes("parts"), *Files(place).sizes("manifests")}
     assert names
     assert not [name for name in names if name.endswith(".writing")]
+
+
+def _damaged(place: Location, epoch: int, payload: bytes) -> None:
+    with place.filesystem.open_output_stream(f"{place.root}/manifests/{epoch:012d}.json", compression=None) as stream:
+        stream.write(payload)
+
+
+def _without_rename(place: Location) -> CheckpointStore:
+    store = CheckpointStore(faulty(place, Faults(can_move=False)))
+    store.probe()
+    return store
+
+
+@pytest.mark.parametrize("torn", [(4,), (4, 5)], ids=["one", "two"])
+def test_where_a_write_can_be_torn_half_a_manifest_is_passed_over_and_told(torn: tuple[int, ...]) -> None:
+    place = in_memory()
+    _run(_without_rename(place), "run", [])
+    for epoch in torn:
+        _damaged(place, epoch, encode_manifest(manifest(epoch))[:-20])
+    told: list[str] = []
+    found = _without_rename(place).latest(tell=told.append)
+    assert found is not None
+    assert found.epoch == 3
+    assert len(told) == len(torn)
+    wanted = r"000000000004\.json was written in part only \(.*\), so epoch 4 was never .* goes on from epoch 3"
+    assert re.search(wanted, told[-1])
+
+
+def test_where_a_write_can_be_torn_a_manifest_that_has_changed_is_refused_all_the_same() -> None:
+    place = in_memory()
+    _run(_without_rename(place), "run", [])
+    _damaged(place, 4, encode_manifest(manifest(4)).replace(b'"epoch":4', b'"epoch":5'))
+    with pytest.raises(CheckpointError, match=r"000000000004\.json is damaged: wanted checksum"):
+        _without_rename(place).latest()
+
+
+def test_where_a_write_can_be_torn_a_run_does_not_begin_anew_because_no_manifest_is_whole() -> None:
+    place = in_memory()
+    _run(_without_rename(place), "run", [])
+    for epoch in (2, 3):
+        _damaged(place, epoch, b"")
+    with pytest.raises(CheckpointError, match=r"000000000003\.json is damaged.*No whole one is before it"):
+        _without_rename(place).latest()
+
+
+@pytest.mark.parametrize("place", [in_memory, object_store])
+def test_where_no_write_can_be_torn_half_a_manifest_is_refused(place: Callable[[], Location]) -> None:
+    there = place()
+    store = CheckpointStore(there)
+    _run(store, "run", [])
+    _damaged(there, 4, encode_manifest(manifest(4))[:-20])
+    with pytest.raises(CheckpointError, match=r"000000000004\.json is damaged: wanted a whole manifest, got"):
+        store.latest()
 
 
 @given(st.integers(0, 5), st.booleans())

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from penstock.checkpoint.files import Files
 from penstock.checkpoint.lease import Lease, decode_lease, encode_lease, new_lease
-from penstock.checkpoint.names import LEASE
+from penstock.checkpoint.names import LEASE, LOCK
 from penstock.errors import CheckpointError, CheckpointTakenError
 
 __all__ = ["Claims"]
@@ -26,17 +26,28 @@ class Claims:
 
     def take(self, run: str) -> int:
         """Writes the run's lease, unless another run has one that is not free. Returns the number of the claim."""
-        lease = self._read()
-        if lease is not None and lease.run != run and not lease.is_free(self._now()):
-            raise CheckpointError(self._refusal(lease, run))
-        claim = 1 if lease is None else lease.claim + (lease.run != run)
-        self._write(run, claim)
-        self.require(run)  # another run may have come at the same moment: the last one has it
+        with self._files.locked(LOCK):
+            lease = self._read()
+            self._refuse_if_held(lease, run)
+            claim = 1 if lease is None else lease.claim + (lease.run != run)
+            # Without a lock another run may come at the same moment: the last one has it.
+            try:
+                self._write(run, claim)
+            except CheckpointError:
+                self._refuse_if_held(self._read(), run)
+                raise
+            self._refuse_if_held(self._read(), run)
+            self.require(run)
         return claim
+
+    def _refuse_if_held(self, lease: Lease | None, run: str) -> None:
+        if lease is not None and lease.run != run and not lease.is_free(self._now()):
+            raise CheckpointTakenError(self._refusal(lease, run))
 
     def renew(self, run: str) -> None:
         """Says that the run still lives. Raises CheckpointError unless the lease that is there is the run's."""
-        self._write(run, self.require(run).claim)
+        with self._files.locked(LOCK):
+            self._write(run, self.require(run).claim)
 
     def _write(self, run: str, claim: int, *, released: bool = False) -> None:
         lease = new_lease(run, claim=claim, now=self._now(), stale_after_s=self._stale_after_s, released=released)
@@ -44,9 +55,10 @@ class Claims:
 
     def give_back(self, run: str) -> None:
         """Says that the run does not need it any more, if it is the run's."""
-        lease = self._read()
-        if lease is not None and lease.run == run:
-            self._write(run, lease.claim, released=True)
+        with self._files.locked(LOCK):
+            lease = self._read()
+            if lease is not None and lease.run == run:
+                self._write(run, lease.claim, released=True)
 
     def require(self, run: str) -> Lease:
         """The lease that is there. Raises CheckpointError unless it is the run's, and says so if it is another's."""

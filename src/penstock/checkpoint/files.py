@@ -6,15 +6,18 @@ How a file gets into its place depends on what the filesystem offers:
 - On an object store: in one go, because there an object appears when its upload is complete.
 - On any other: written under another name and moved; in one go if it cannot move.
 
-Where a put in one go can be torn after all, checksums tell: `penstock.checkpoint.manifest` and `PartRef` have them.
+Only in the last case can a file be torn: `may_tear`. Checksums tell: `penstock.checkpoint.manifest` and `PartRef` have
+them.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import os
 import secrets
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,6 +33,11 @@ WRITING = ".writing"
 
 _OBJECT_STORES = frozenset({"s3", "gcs", "abfs"})
 
+_LOCK_PATIENCE_S = 10.0
+"""Who holds a lock reads and writes a small file meanwhile."""
+_LOCK_LOOK_S = 0.005
+_NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL})
+
 
 class Files:
     """The files below a location. Every failure is a CheckpointError that names the file and what was tried."""
@@ -42,6 +50,29 @@ class Files:
         self._is_local = kind == "local"
         self._has_folders = kind not in _OBJECT_STORES
         self._can_move = kind not in _OBJECT_STORES
+
+    @property
+    def may_tear(self) -> bool:
+        """Whether a put that is cut off can leave half a file in its place. Known after the first put."""
+        return self._has_folders and not self._can_move
+
+    @contextlib.contextmanager
+    def locked(self, path: str) -> Iterator[None]:
+        """Keeps other processes out while they lock the same file, where files can be locked: on disks, that is."""
+        if not self._is_local:
+            yield
+            return
+        with self._failing("lock", path):
+            descriptor = _opened_to_lock(self._place(path))
+            try:
+                _lock(descriptor)
+            except BaseException:
+                os.close(descriptor)
+                raise
+        try:
+            yield
+        finally:
+            os.close(descriptor)
 
     def create_folder(self, folder: str) -> None:
         """Makes a folder and those above it, where there are folders."""
@@ -71,10 +102,26 @@ class Files:
 
     def sizes(self, folder: str) -> dict[str, int]:
         """The files in a folder, by name, and how large each is; none if there is no such folder."""
+        return {info.base_name: info.size for info in self._listed(folder) if info.type == fs.FileType.File}
+
+    def names(self, folder: str) -> list[str]:
+        """All that is in a folder, whatever it is."""
+        return [info.base_name for info in self._listed(folder)]
+
+    def ages_s(self, folder: str) -> dict[str, float]:
+        """The files in a folder, by name, and how much older than the newest of them each is.
+
+        Compared are times of the filesystem's own clock. A file without one counts as new.
+        """
+        written = {info.base_name: info.mtime_ns for info in self._listed(folder) if info.type == fs.FileType.File}
+        newest = max((at_ns for at_ns in written.values() if at_ns is not None), default=0)
+        return {name: 0.0 if at_ns is None else (newest - at_ns) / 1e9 for name, at_ns in written.items()}
+
+    def _listed(self, folder: str) -> list[fs.FileInfo]:
         with self._failing("list", folder):
             selector = fs.FileSelector(self._place(folder), allow_not_found=True)
-            found = self._filesystem.get_file_info(selector)
-            return {info.base_name: info.size for info in found if info.type == fs.FileType.File}
+            found: list[fs.FileInfo] = self._filesystem.get_file_info(selector)
+            return found
 
     def delete(self, path: str) -> None:
         """Deletes a file, if it is there."""
@@ -147,6 +194,31 @@ class Files:
         except Exception as error:  # filesystems written in Python raise whatever they like
             message = f"checkpoint: cannot {doing} {self.shown(path)}: {type(error).__name__}: {error}"
             raise CheckpointError(message) from error
+
+
+def _opened_to_lock(place: str) -> int:
+    try:
+        return os.open(place, os.O_RDWR | os.O_CREAT, 0o666)
+    except PermissionError:  # another user made it, who lets us write to the folder
+        return os.open(place, os.O_RDONLY)
+
+
+def _lock(descriptor: int) -> None:
+    """Locks a file, until the descriptor is closed or the process dies; does nothing on a disk that has no locks."""
+    deadline_s = time.monotonic() + _LOCK_PATIENCE_S
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= deadline_s:
+                raise
+            time.sleep(_LOCK_LOOK_S)
+        except OSError as error:
+            if error.errno in _NO_LOCKS:
+                return
+            raise
+        else:
+            return
 
 
 def _flush_folder(folder: Path) -> None:

@@ -15,11 +15,12 @@ from collections.abc import Iterable
 from itertools import chain
 from typing import Any
 
+from penstock.transport.canonical_key import FrozenDict
 from penstock.transport.values import EXACT_TYPES
 
 __all__ = ["changed_type", "refusal"]
 
-_CONTAINERS = frozenset({list, tuple, set, frozenset, dict})
+_CONTAINERS = frozenset({list, tuple, set, frozenset, dict, FrozenDict})
 _SINGLE = EXACT_TYPES - _CONTAINERS
 
 
@@ -46,4 +47,4 @@ def refusal(kind: type) -> str:
 
 
 def _items(container: Any) -> Iterable[Any]:
-    return chain(container, container.values()) if type(container) is dict else container
+    return chain(container, container.values()) if isinstance(container, dict) else container

@@ -15,6 +15,7 @@ import msgspec
 
 from penstock.checkpoint.kept_types import changed_type, refusal
 from penstock.errors import CheckpointError
+from penstock.transport.canonical_key import canonical_key
 from penstock.transport.stable_hash import stable_hash
 from penstock.transport.values import UNREADABLE, portable, portable_rows, row_decoder
 
@@ -161,7 +162,8 @@ def _culprits(pairs: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, TypeError
 def _decoded(payload: bytes) -> _Part:
     try:
         part: _Part = _decode(payload)
-        return _Part(part.kind, dict(part.pairs), set(part.gone))  # fails where a key can be none
+        pairs = {canonical_key(key): value for key, value in part.pairs}  # fails where a key can be none
+        return _Part(part.kind, pairs, {*map(canonical_key, part.gone)})
     except (*UNREADABLE, TypeError) as error:
         message = f"keyed state: wanted a full or a delta, got {len(payload)} bytes that are neither ({error})"
         raise CheckpointError(message) from error

@@ -1,13 +1,14 @@
 """Whose a checkpoint is: one run's at a time.
 
 The lease is a file with the id of the run, renewed while the run lives. It keeps two runs from writing to one
-checkpoint by mistake. It is no lock, because there is none that all filesystems have. What holds nevertheless is that
-each commit looks whether the lease is still its own, so a run that was away for long and was given up stops at its next
+checkpoint by mistake. On a disk it is taken and renewed under a lock, so of two runs that claim at the same moment one
+has it, and the other is told which. There is no lock that all filesystems have. What holds everywhere is that each
+commit looks whether the lease is still its own, so a run that was away for long and was given up stops at its next
 commit.
 
-What is not promised, on object stores as elsewhere: of two runs that claim at the same moment both may believe that
-they have it, and the one that came first is stopped only by its first commit. And a run that pauses for longer than its
-lease lasts, between that look and the commit itself, can still commit, over an epoch of its heir.
+What is not promised: without locks, as on object stores, of two runs that claim at the same moment both may believe
+that they have it, and the one that came first is stopped only by its first commit. And anywhere, a run that pauses for
+longer than its lease lasts, between that look and the commit itself, can still commit, over an epoch of its heir.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The manifest of an epoch: everything that is needed to go on from it. An epoch is committed when its manifest exists.
 
-It is JSON, for people to read, in an envelope with a checksum, so that half a manifest is never taken for one.
+It is JSON, for people to read, in an envelope with a checksum, so that half a manifest is never taken for one, nor one
+that has changed since.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from penstock.errors import CheckpointError
 
 __all__ = [
     "FORMAT",
+    "DamagedManifestError",
     "FeedMark",
     "Manifest",
     "PartRef",
@@ -89,8 +91,16 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(part for task in self.tasks for part in task.parts)
 
 
-class TornManifestError(ValueError):
-    """Bytes that are no manifest, or not all of one."""
+class DamagedManifestError(ValueError):
+    """Bytes that are not what was written as a manifest."""
+
+
+class TornManifestError(DamagedManifestError):
+    """Bytes that may be the beginning of a manifest, as a write leaves them that was cut off."""
+
+
+_TOO_SHORT = "Input data was truncated"
+"""What msgspec says of the beginning of a text in JSON, and of nothing at all."""
 
 
 class _Envelope(msgspec.Struct, frozen=True):
@@ -112,7 +122,8 @@ def decode_manifest(payload: bytes) -> Manifest:
     """What `encode_manifest` was given.
 
     Raises:
-        TornManifestError: it is no manifest, or not a whole one.
+        TornManifestError: it ends too early.
+        DamagedManifestError: it is no manifest, or has changed since it was written.
         CheckpointError: it is a whole one, in a format of another version. That is not passed over in silence, because
             an older manifest would be taken instead, and what came after it be done again.
     """
@@ -121,11 +132,15 @@ def decode_manifest(payload: bytes) -> Manifest:
         content = bytes(envelope.manifest)
         if xxhash.xxh3_64_hexdigest(content) != envelope.checksum:
             message = f"wanted checksum {envelope.checksum}, got {xxhash.xxh3_64_hexdigest(content)}"
-            raise TornManifestError(message)
+            raise DamagedManifestError(message)
         version = msgspec.json.decode(content, type=_Versioned).format
         if version == FORMAT:
             return msgspec.json.decode(content, type=Manifest)
+    except DamagedManifestError:
+        raise
     except (ValueError, RecursionError) as error:  # msgspec's own errors are of the former
-        raise TornManifestError(str(error)) from error
+        kind = TornManifestError if str(error) == _TOO_SHORT else DamagedManifestError
+        message = f"wanted a whole manifest, got {len(payload)} bytes: {error}"
+        raise kind(message) from error
     message = f"wanted a manifest of format {FORMAT}, got one of format {version}, which another version has written"
     raise CheckpointError(message)

@@ -10,6 +10,7 @@ from penstock.checkpoint.files import WRITING
 __all__ = [
     "IDENTITY",
     "LEASE",
+    "LOCK",
     "MANIFESTS",
     "PARTS",
     "ROOT",
@@ -23,6 +24,8 @@ __all__ = [
 
 IDENTITY = "identity"
 LEASE = "lease.json"
+LOCK = "lease.lock"
+"""Locked, on a disk, while somebody reads and writes the lease. Never deleted: two would lock two files."""
 MANIFESTS = "manifests"
 PARTS = "parts"
 ROOT = ""

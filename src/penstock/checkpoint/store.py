@@ -2,6 +2,7 @@
 
     identity                                        which checkpoint it is, wherever it may be moved to
     lease.json                                      whose it is
+    lease.lock                                      locked by who reads and writes that, on a disk
     manifests/000000000007.json                     epoch 7 is committed
     parts/000000000007-000003-9f86d081884c7d65.part what task 3 had to save in it
 
@@ -23,7 +24,14 @@ import xxhash
 from penstock.checkpoint.claims import Claims
 from penstock.checkpoint.files import WRITING, Files
 from penstock.checkpoint.location import Location, locate
-from penstock.checkpoint.manifest import Manifest, PartRef, TornManifestError, decode_manifest, encode_manifest
+from penstock.checkpoint.manifest import (
+    DamagedManifestError,
+    Manifest,
+    PartRef,
+    TornManifestError,
+    decode_manifest,
+    encode_manifest,
+)
 from penstock.checkpoint.names import (
     IDENTITY,
     MANIFESTS,
@@ -63,6 +71,7 @@ class CheckpointStore:
         """Leads here from any process, whatever its working directory is. May hold a password."""
         self._shown = location.shown
         self._files = Files(location)
+        self._stale_after_s = stale_after_s
         self._claims = Claims(self._files, stale_after_s=stale_after_s, now=now)
 
     @classmethod
@@ -110,8 +119,8 @@ class CheckpointStore:
         claim = self._claims.take(run)
         if self._identity() is None:
             self._files.put(IDENTITY, secrets.token_hex(8).encode())
-        for name in self._files.sizes(ROOT):
-            if is_litter(name):
+        for name, age_s in self._files.ages_s(ROOT).items():
+            if is_litter(name) and age_s > self._stale_after_s:  # another run may be writing it just now
                 self._files.delete(name)
         return claim
 
@@ -198,20 +207,24 @@ class CheckpointStore:
         self._files.put(manifest_path(manifest.epoch), encode_manifest(manifest))
         self._claims.renew(manifest.run)
 
-    def latest(self) -> Manifest | None:
+    def latest(self, *, tell: Callable[[str], object] = log.warning) -> Manifest | None:
         """The newest committed epoch; None if none was ever committed.
 
-        Half a manifest is passed over with a warning: that epoch was never committed. One whose parts are not all there
-        was, and sinks may have shown what it holds: to go on from the one before it would show that twice.
+        Sinks are told to commit an epoch when its manifest is in its place, so they may have shown what it holds: to go
+        on from the epoch before would show that twice. So a manifest that is damaged is refused, and one whose parts
+        are not all there. Only where a write can be torn is half a manifest passed over: nobody was told of its epoch.
+
+        Args:
+            tell: is told what was passed over.
 
         Raises:
             CheckpointError: the newest epoch cannot be gone on from, or it cannot be found out.
         """
-        names = self._files.sizes(MANIFESTS)
+        names = self._files.names(MANIFESTS)
         for name in names:
             if epoch_of_manifest(name) is None:
                 log.warning("%s is none of ours: passed over", self._files.shown(f"{MANIFESTS}/{name}"))
-        newest = next(self._whole_manifests(names), None)
+        newest = self._newest(_epochs(names), tell)
         if newest is not None and (lacking := self._lacking(newest, self._part_sizes())):
             message = (
                 f"checkpoint {self._shown}: wanted all parts of epoch {newest.epoch}, which is committed, but "
@@ -238,7 +251,7 @@ class CheckpointStore:
             raise ValueError(message)
         manifests = self._files.sizes(MANIFESTS)
         kept = [
-            manifest for manifest, _ in zip(self._usable(self._whole_manifests(manifests)), range(keep), strict=False)
+            manifest for manifest, _ in zip(self._usable(self._whole(_epochs(manifests))), range(keep), strict=False)
         ]
         # Everything before this epoch is either kept or waste; nobody is at work on it.
         settled = kept[0].epoch + 1 if kept else 0
@@ -253,21 +266,64 @@ class CheckpointStore:
             self._files.delete(path)
         return len(unneeded)
 
-    def _whole_manifests(self, names: Iterable[str]) -> Iterator[Manifest]:
-        """Those that can be read, the newest first."""
-        epochs = (epoch_of_manifest(name) for name in names if not name.endswith(WRITING))
-        for epoch in sorted((epoch for epoch in epochs if epoch is not None), reverse=True):
-            path = manifest_path(epoch)
-            payload = self._files.read(path)
-            if payload is None:  # cleaned since it was listed
-                continue
+    def _newest(self, epochs: list[int], tell: Callable[[str], object]) -> Manifest | None:
+        damaged: list[tuple[int, DamagedManifestError]] = []
+        found = None
+        for epoch in epochs:
             try:
-                yield decode_manifest(payload)
-            except TornManifestError as error:
-                log.warning("%s is no manifest, or not all of one: passed over (%s)", self._files.shown(path), error)
-            except CheckpointError as error:
-                message = f"{self._files.shown(path)}: {error}"
-                raise CheckpointError(message) from error
+                found = self._read_manifest(epoch)
+            except DamagedManifestError as error:
+                damaged.append((epoch, error))
+            if found is not None:
+                break
+        is_torn = self._files.may_tear and all(isinstance(error, TornManifestError) for _, error in damaged)
+        if damaged and (found is None or not is_torn):
+            raise CheckpointError(self._refusal(*damaged[0], found))
+        for epoch, torn in damaged:
+            assert found is not None
+            tell(
+                f"checkpoint: {self._files.shown(manifest_path(epoch))} was written in part only ({torn}), so epoch "
+                f"{epoch} was never committed: the run goes on from epoch {found.epoch}"
+            )
+        return found
+
+    def _refusal(self, epoch: int, error: DamagedManifestError, before: Manifest | None) -> str:
+        back = (
+            "No whole one is before it"
+            if before is None
+            else f"Or delete it to go back to epoch {before.epoch}: what sinks have committed since comes twice then"
+        )
+        return (
+            f"checkpoint: {self._files.shown(manifest_path(epoch))} is damaged: {error}. Sinks may have committed "
+            f"epoch {epoch}. Put the file back from a copy. {back}. To begin anew, give another URL or empty this one"
+        )
+
+    def _read_manifest(self, epoch: int) -> Manifest | None:
+        """That of an epoch; None if there is none any more."""
+        path = manifest_path(epoch)
+        payload = self._files.read(path)
+        if payload is None:
+            return None
+        try:
+            manifest = decode_manifest(payload)
+        except CheckpointError as error:
+            message = f"{self._files.shown(path)}: {error}"
+            raise CheckpointError(message) from error
+        if manifest.epoch != epoch:
+            message = f"wanted the manifest of epoch {epoch}, got that of epoch {manifest.epoch}"
+            raise DamagedManifestError(message)
+        return manifest
+
+    def _whole(self, epochs: list[int]) -> Iterator[Manifest]:
+        """The manifests that can be read."""
+        for epoch in epochs:
+            try:
+                manifest = self._read_manifest(epoch)
+            except DamagedManifestError as error:
+                log.warning("%s is damaged: %s", self._files.shown(manifest_path(epoch)), error)
+                continue
+            if manifest is not None:  # not cleaned since it was listed
+                yield manifest
 
     def _usable(self, manifests: Iterable[Manifest]) -> Iterator[Manifest]:
         """Those whose parts are all there."""
@@ -294,6 +350,12 @@ class CheckpointStore:
 
 def _listed(parts: list[PartRef]) -> str:
     return ", ".join(part.path for part in parts[:3]) + (", …" if len(parts) > 3 else "")
+
+
+def _epochs(names: Iterable[str]) -> list[int]:
+    """Those that have a manifest in its place, by these names; the newest first."""
+    found = (epoch_of_manifest(name) for name in names if not name.endswith(WRITING))
+    return sorted((epoch for epoch in found if epoch is not None), reverse=True)
 
 
 def _before(epoch: int, folder: str, names: Iterable[str], epoch_of: Callable[[str], int | None]) -> Iterator[str]:
