@@ -53,4 +53,5 @@ def test_kinds_never_change_their_number() -> None:
         "OFFER": 18,
         "LOAN": 19,
         "REPAID": 20,
+        "FAILED": 21,
     }

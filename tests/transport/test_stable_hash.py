@@ -41,6 +41,7 @@ EQUAL_KEYS: list[tuple[Any, ...]] = [
     (2**80, float(2**80), Decimal(2**80)),
     ("blue", Colour.BLUE, Name("blue"), np.str_("blue")),
     ((1, 2), Point(1, 2), (1.0, 2.0)),
+    ({"a": 1, "b": (2.0, None)}, {"b": (2, None), "a": True}),
     (
         datetime(2026, 1, 1, 12, tzinfo=UTC),
         datetime(2026, 1, 1, 14, tzinfo=timezone(timedelta(hours=2))),
@@ -50,7 +51,7 @@ EQUAL_KEYS: list[tuple[Any, ...]] = [
 
 @pytest.mark.parametrize("keys", EQUAL_KEYS, ids=lambda keys: repr(keys[0]))
 def test_keys_that_python_holds_equal_hash_equal(keys: tuple[Any, ...]) -> None:
-    assert {keys[0]} == set(keys), "these are no equal keys"
+    assert all(keys[0] == key for key in keys), "these are no equal keys"
     assert len({stable_hash(key) for key in keys}) == 1
 
 
@@ -130,9 +131,7 @@ def test_the_hash_is_the_same_for_ever() -> None:
     assert stable_hash(7) == 5502495245947142431
 
 
-@pytest.mark.parametrize(
-    "key", [[1], {1: 2}, {1}, frozenset({1}), bytearray(b"a"), object(), Decimal("sNaN"), ("a", [1])], ids=repr
-)
+@pytest.mark.parametrize("key", [{1}, frozenset({1}), bytearray(b"a"), object(), ("a", [{1}]), {"a": {1}}], ids=repr)
 def test_what_cannot_be_a_key_is_refused_and_named(key: Any) -> None:
     with pytest.raises(TypeError, match="a key must be made of") as caught:
         stable_hash(key)

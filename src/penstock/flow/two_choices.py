@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from penstock.transport.canonical_key import canonical_key
 from penstock.transport.stable_hash import stable_hash
 
 __all__ = ["TwoChoices", "pair_of"]
@@ -50,7 +51,10 @@ class TwoChoices:
 
     def choose(self, key: Any) -> int:
         """The task that gets a tuple with this key. It counts as sent."""
-        first, second = self._pairs.get(key) or self._remember(key)
+        try:
+            first, second = self._pairs.get(key) or self._remember(key)
+        except TypeError:  # a list, or what can be no key
+            first, second = self._remember(key)
         sent = self.sent
         index = first if sent[first] <= sent[second] else second
         sent[index] += 1
@@ -59,7 +63,9 @@ class TwoChoices:
         return index
 
     def _remember(self, key: Any) -> tuple[int, int]:
+        key = canonical_key(key)
+        pair = pair_of(key, self._count)
         if len(self._pairs) >= MOST_REMEMBERED_KEYS:
             self._pairs.clear()
-        pair = self._pairs[key] = pair_of(key, self._count)
+        self._pairs[key] = pair
         return pair

@@ -2,8 +2,8 @@
 
 A frame's header travels as the ring's record header (`Route`), or packed in front of the payload on a link:
 
-    target      the task that the frame is for (for credit, passed and loans: the worker; of a broadcast: nobody alone)
-    source      the task that it comes from (for credit, news, passed, got and loans: the worker)
+    target      the task that the frame is for (for a kind in `FOR_WORKERS`: the worker; of a broadcast: nobody alone)
+    source      the task that it comes from (for most kinds without tuples: the worker)
     stream      the edge's number
     assignment  the number of the assignment that its channel was laid by
     flags       the frame's kind
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import struct
 from enum import IntEnum
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
 import msgspec
 
@@ -23,6 +23,7 @@ from penstock.transport.ring import Route
 
 __all__ = [
     "CAST_HEADER_BYTES",
+    "FOR_WORKERS",
     "HEADER_BYTES",
     "NOTHING",
     "CastGot",
@@ -85,6 +86,47 @@ class FrameKind(IntEnum):
     REPAID = 20
     """what came of it: msgpack of [job, how many at a time from now on, [[[[value, ...], stream, task], ...], ...]];
     nil in place of what came of one tuple leaves that to the lender"""
+    FAILED = 21
+    """user code has raised in the worker of a transform that sends this: the error as text"""
+
+
+def _is_for_task(kind: FrameKind) -> bool:
+    """Whether a frame of this kind is for one task, which its header names as the target."""
+    match kind:
+        case (
+            FrameKind.TUPLES
+            | FrameKind.BATCH
+            | FrameKind.MARKER
+            | FrameKind.COMBINED
+            | FrameKind.NEWS
+            | FrameKind.HANDOVER
+            | FrameKind.TAKEN
+            | FrameKind.CLEARED
+        ):
+            return True
+        case (
+            FrameKind.CREDIT
+            | FrameKind.PASSED
+            | FrameKind.CAST
+            | FrameKind.TREE
+            | FrameKind.GOT
+            | FrameKind.MET
+            | FrameKind.SWITCHED
+            | FrameKind.PRESSURE
+            | FrameKind.ANSWER
+            | FrameKind.WANTED
+            | FrameKind.OFFER
+            | FrameKind.LOAN
+            | FrameKind.REPAID
+            | FrameKind.FAILED
+        ):
+            return False
+        case _:
+            assert_never(kind)
+
+
+FOR_WORKERS = frozenset(kind for kind in FrameKind if not _is_for_task(kind))
+"""The kinds whose target is a worker, or of a broadcast nobody alone: never a task, even if one has the same number."""
 
 
 _HEADER = struct.Struct("<5I")

@@ -1,6 +1,6 @@
 """Which task a key belongs to: the same in every process, on every node, under any hash seed.
 
-Keys that Python holds equal hash equal (1, 1.0 and True are one key), because a keyed bolt keeps its state in a dict.
+Keys that are one key hash equal (see canonical_key), because a keyed bolt keeps its state in a dict.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from numbers import Number
 
 import msgspec
 import xxhash
+
+from penstock.transport.canonical_key import NAN, canonical_key
 
 __all__ = ["stable_hash"]
 
@@ -22,24 +24,28 @@ def stable_hash(key: object) -> int:
         TypeError: the key is of a type that cannot be told apart in another process.
     """
     try:
-        return xxhash.xxh3_64_intdigest(_encode(_canonical(key)))
+        return xxhash.xxh3_64_intdigest(_encode(_encodable(canonical_key(key))))
     except (TypeError, OverflowError, RecursionError) as error:
-        message = f"a key must be made of str, bytes, numbers, None, dates and tuples of these; got {key!r} ({error})"
+        wanted = "a key must be made of str, bytes, numbers, None, dates, and tuples, lists and dicts of these"
+        message = f"{wanted}; got {key!r} ({error})"
         raise TypeError(message) from error
 
 
-def _canonical(key: object) -> object:
-    """Keys that are equal become the same value, of the same type."""
+def _encodable(key: object) -> object:
+    """Canonical keys that are equal become the same value, of the same type."""
     if isinstance(key, str):
         return str.__str__(key)  # of a subclass, too
+    if key is NAN:
+        return None
     if isinstance(key, Number):
-        # The hash of a number is defined by the language, for all types of numbers together, and never seeded; but for
-        # that of a NaN, which equals nothing.
-        number = hash(key)
-        return number if key == key else None
+        # The hash of a number is defined by the language, for all types of numbers together, and never seeded.
+        return hash(key)
     if isinstance(key, tuple):
-        return ["tuple", *map(_canonical, key)]
-    if isinstance(key, frozenset | list | dict | set | bytearray):
+        return ["tuple", *map(_encodable, key)]
+    if isinstance(key, dict):
+        # In the order of their bytes: dicts are equal in whatever order their items are.
+        return ["dict", *sorted(_encode((_encodable(name), _encodable(value))) for name, value in key.items())]
+    if isinstance(key, frozenset | set | bytearray):
         message = f"{type(key).__name__} cannot be a key"
         raise TypeError(message)
     return key

@@ -30,6 +30,7 @@ import msgspec
 from msgspec.msgpack import Ext
 
 from penstock._native import ROWS_PLAIN, judge_rows
+from penstock.transport.canonical_key import FrozenDict
 
 __all__ = [
     "EXACT_TYPES",
@@ -68,6 +69,8 @@ class _Extension(IntEnum):
     ZONED_DATETIME = 14
     """What clocks showed, the name of the zone, and the fold, which tells apart the hour that comes twice."""
     ZONED_TIME = 15
+    FROZEN_DICT = 16
+    """What a dict is as a key."""
 
 
 _PLAIN = frozenset({str, int, float, bool, bytes, NoneType})
@@ -166,7 +169,11 @@ def _dict(value: dict[Any, Any]) -> Any:
     # An int that msgpack has no room for is no plain key.
     if _PLAIN.issuperset(map(type, value)) and all(key in _INTEGERS for key in value if type(key) is int):
         return {key: portable(item) for key, item in value.items()}
-    return _extension(_Extension.PAIRS, [[portable(key), portable(item)] for key, item in value.items()])
+    return _extension(_Extension.PAIRS, _pairs(value))
+
+
+def _pairs(value: dict[Any, Any]) -> list[list[Any]]:
+    return [[portable(key), portable(item)] for key, item in value.items()]
 
 
 def _extension(code: _Extension, content: Any) -> Ext:
@@ -206,6 +213,7 @@ _PACKERS: dict[type, Callable[[Any], Any]] = {
     float: float,
     bytes: bytes,
     list: _list,
+    FrozenDict: lambda value: _extension(_Extension.FROZEN_DICT, _pairs(value)),
     dict: _dict,
     tuple: _several(_Extension.TUPLE),
     set: _several(_Extension.SET),
@@ -276,6 +284,7 @@ _UNPACKERS: dict[int, Callable[[memoryview], Any]] = {
     _Extension.BYTEARRAY: _made_of(bytes, bytearray),
     _Extension.ZONED_DATETIME: _made_of(tuple[str, str, int], _zoned_datetime),
     _Extension.ZONED_TIME: _made_of(tuple[str, str, int], _zoned_time),
+    _Extension.FROZEN_DICT: _made_of(list[tuple[Any, Any]], FrozenDict),
 }
 
 _decode = row_decoder(Any)

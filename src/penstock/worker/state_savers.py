@@ -12,6 +12,7 @@ from penstock.checkpoint.delta_policy import DeltaPolicy
 from penstock.checkpoint.kept_types import changed_type, refusal
 from penstock.topology.bolts import BaseBolt, KeyedBolt, StatefulBolt
 from penstock.topology.collecting import CollectingBolt
+from penstock.transport.canonical_key import canonical_keys
 from penstock.transport.values import decode_rows, decode_value, encode_rows, encode_value
 
 __all__ = ["KeyedState", "Piece", "SavedSoFar", "StateSaver", "WholeState", "note_keys", "saver_for"]
@@ -162,7 +163,7 @@ class KeyedState:
     def go_on_from(self, saved: SavedSoFar) -> None:
         """See StateSaver."""
         self._policy.go_on_from(saved.written)
-        self._touched = set(decode_value(saved.touched))
+        self._touched = set(canonical_keys(decode_value(saved.touched)))
 
     def restore(self, old: Sequence[Sequence[bytes]], share: tuple[int, int] | None) -> None:
         """See StateSaver."""
