@@ -56,20 +56,19 @@ class StagedRun:
     def metrics(self) -> RunMetrics:
         return self.stage.controller.metrics(self.stage.now_s)
 
-    def wait(self, timeout_s: float | None = None) -> bool:  # noqa: ARG002
+    def wait(self, timeout_s: float | None = None) -> Summary | None:  # noqa: ARG002
         if self._turn is not None:
             self._turn(self)
         self._turns -= 1
         if self._turns <= 0 and not self.stage.is_over():
             self.stage.all_end(self._connections)
             self.stage.all_leave(self._connections)
-        if self.stage.is_over():
-            self.summary()
-        return self.stage.is_over()
+        return self.summary() if self.stage.is_over() else None
 
-    def stop(self) -> None:
+    def stop(self) -> Summary:
         self.stage.says(b"visitor", AskStop())
         self.stage.all_leave(self._connections)
+        return self.summary()
 
     def summary(self) -> Summary:
         (end,) = (said for said in self.stage.said if isinstance(said, Finish | Fail))

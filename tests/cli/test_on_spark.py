@@ -17,11 +17,12 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from penstock.control.registry import RunDirectory
 from tests.cli.files import write
-from tests.ring import patience
+from tests.ring.patience import wait_until
 from tests.spark.scenarios import is_there
 
 # A driver of its own takes many seconds to start on a machine that is busy.
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+START_S = 300.0
 
 # Leaves a note in a folder when a worker closes it in good order.
 ENDLESS = """
@@ -81,12 +82,10 @@ def running(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], Path]]:
         subprocess.Popen([*PENSTOCK, *arguments], cwd=tmp_path, stdout=out, stderr=err, text=True) as process,
     ):
         try:
-            with pytest.MonkeyPatch.context() as patient:
-                patient.setattr(patience, "PATIENCE_S", 300.0)
-                # Looked for in here: commands would take the cores from the Spark that starts.
-                patience.wait_until(lambda: is_published(process, tmp_path), "the run has begun to start")
-                patience.wait_until(lambda: "running" in penstock("list"), "the run is listed as running")
-                patience.wait_until(processed, "tuples flow")
+            # Looked for in here: commands would take the cores from the Spark that starts.
+            wait_until(lambda: is_published(process, tmp_path), "the run has begun to start", patience_s=START_S)
+            wait_until(lambda: "running" in penstock("list"), "the run is listed as running", patience_s=START_S)
+            wait_until(processed, "tuples flow", patience_s=START_S)
             yield process, notes
         finally:
             process.kill()
@@ -185,4 +184,24 @@ def test_ctrl_c_ends_a_run_cleanly(tmp_path: Path) -> None:
     # They were asked to leave, not killed: both closed their tasks.
     assert len(list(notes.iterdir())) == 2
     assert penstock("list") == "no runs\n"
-    patience.wait_until(lambda: not any(is_there(pid) for pid in everything), "all processes of the run are gone")
+    wait_until(lambda: not any(is_there(pid) for pid in everything), "all processes of the run are gone")
+
+
+HALF_WAY = """
+    import penstock as ps
+
+    def numbers():
+        yield from ((n,) for n in range(10))
+        raise OSError("half way")
+
+    topo = ps.Topology("half-way")
+    topo.bolt("last", ps.Collect(), topo.spout("numbers", numbers, fields=("n",)).shuffle())
+"""
+
+
+def test_the_exit_code_tells_that_a_generator_has_raised(tmp_path: Path) -> None:
+    file = write(tmp_path, "half_way_topology.py", HALF_WAY)
+    done = subprocess.run([*PENSTOCK, "run", file, "--workers", "1"], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "RunError" in done.stderr
+    assert "spout 'numbers' (task 0) raised OSError: half way" in done.stderr

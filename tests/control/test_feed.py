@@ -204,7 +204,7 @@ def test_a_query_with_another_checkpoint_is_refused() -> None:
 
     verdict = feed.may_push(**_asked(0, query="second"), partition=0)
 
-    assert verdict.answer == "no"
+    assert verdict.answer == "never"
     assert "micro-batches of query first, and this is query second" in verdict.reason
 
 
@@ -214,7 +214,7 @@ def test_a_gap_between_checkpoints_is_refused() -> None:
     assert feed.may_push(**_asked(7), partition=0).answer == "taken"
     verdict = feed.may_push(**_asked(9), partition=0)
 
-    assert verdict.answer == "no"
+    assert verdict.answer == "never"
     assert "wanted micro-batch 8 of query query, got 9" in verdict.reason
 
 

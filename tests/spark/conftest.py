@@ -11,6 +11,7 @@ from penstock.devcluster import DevCluster, DevClusterSettings
 from penstock.spark.session import borrowed_session
 from tests.spark import scenarios
 from tests.spark.remote_driver import QUIET, RemoteDriver
+from tests.spark.yarn_cluster import BUILT, YarnCluster
 
 # A session takes seconds to start, and half a minute on a machine that is busy.
 PATIENCE_S = 600
@@ -27,7 +28,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if "tests/spark/" not in item.path.as_posix():
             continue
         item.add_marker(pytest.mark.timeout(PATIENCE_S))
-        on_cluster = "cluster" in getattr(item, "fixturenames", ()) or "[cluster" in item.name
+        on_cluster = bool({"cluster", "yarn"} & {*getattr(item, "fixturenames", ())}) or "[cluster" in item.name
         own_drivers = item.path.stem in ("test_connect", "test_drivers")
         if (on_cluster or own_drivers) and not item.get_closest_marker("box"):  # those are left to `make box`
             item.add_marker(pytest.mark.cluster)
@@ -65,6 +66,16 @@ def cluster(box: DevCluster) -> Iterator[RemoteDriver]:
     with RemoteDriver(box.master_url, box.spark_settings() | QUIET) as driver:
         driver(scenarios.await_slots, count=ALL_SLOTS)
         yield driver
+
+
+@pytest.fixture(scope="session")
+def yarn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[YarnCluster]:
+    """A YARN with two NodeManagers, each with room for one executor and a driver."""
+    if not (BUILT / "classes").exists():
+        pytest.skip("YARN is not in build/yarn: `make cluster` puts it there, with Maven and a JDK")
+    with YarnCluster(tmp_path_factory.mktemp("yarn")) as cluster:
+        cluster.await_start()
+        yield cluster
 
 
 # For the whole session, so that it is there before the check for leaks looks around.

@@ -1,12 +1,11 @@
 """A topology whose results show every tuple that is missing or too many.
 
-Also a driver: `python -m tests.spark.counted FOLDER COUNT`.
+Also a driver: `python -m tests.spark.counted FOLDER`, which runs until it is killed, or the end is told in the folder.
 """
 
 from __future__ import annotations
 
 import sys
-import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,56 +17,14 @@ from penstock.spark.run import run
 from penstock.spark.summary import Summary
 from penstock.topology.bolts import Bolt, KeyedBolt, StatefulBolt
 from penstock.topology.context import TaskContext
-from penstock.topology.spouts import Spout
 from penstock.topology.topology import Topology
 from penstock.topology.tuples import Tuple
+from tests.endless import End, Numbers, NumbersUntilTold
 
 KEYS = 97
 SELDOM = 10
-AT_ONCE = 50
-SLOWLY_S = 0.05
-
-
-class Numbers(Spout):
-    """Counts, not too fast."""
-
-    fields = ("n",)
-
-    def __init__(self, count: int) -> None:
-        self.count = count
-        self.next_number = 0
-
-    def next(self) -> Any:
-        if self.next_number >= self.count:
-            raise StopIteration
-        time.sleep(0.002)
-        first, self.next_number = self.next_number, min(self.count, self.next_number + AT_ONCE)
-        return [(number,) for number in range(first, self.next_number)]
-
-    def position(self) -> int:
-        return self.next_number
-
-    def seek(self, position: int) -> None:
-        self.next_number = position
-
-
-class NumbersUntilTold(Numbers):
-    """Counts slowly, until a file says where to end, and then to there.
-
-    So a test can take its time, and knows how many numbers there are in the end.
-    """
-
-    def __init__(self, told_in: Path) -> None:
-        super().__init__(sys.maxsize)
-        self.told_in = told_in
-
-    def next(self) -> Any:
-        if self.count == sys.maxsize:
-            if self.told_in.exists():
-                self.count = int(self.told_in.read_text())
-            else:
-                time.sleep(SLOWLY_S)
-        return super().next()
+# How many numbers come at the end, fast.
+MORE = 20_000
 
 
 class Numbered(KeyedBolt):
@@ -118,14 +75,14 @@ def _how_many(tup: Tuple) -> Any:
 
 
 def topology(
-    numbers_to: int | Path, *, files: Path | None = None, tasks: int = 2, broadcast: str | None = None
+    numbers_to: int | End, *, files: Path | None = None, tasks: int = 2, broadcast: str | None = None
 ) -> Topology:
-    """As many numbers as that, or as the file will say.
+    """As many numbers as that, or until they are told to end.
 
     Some of them are broadcast by that algorithm; what all tasks have heard is gathered, and added up on the way to one.
     """
     topo = Topology("counted")
-    spout = NumbersUntilTold(numbers_to) if isinstance(numbers_to, Path) else Numbers(numbers_to)
+    spout = NumbersUntilTold(numbers_to) if isinstance(numbers_to, End) else Numbers(numbers_to)
     numbers = topo.spout("numbers", spout)
     keyed = topo.bolt("key", lambda tup: (tup.n % KEYS,), numbers.shuffle(), tasks=tasks, fields=("key",))
     topo.bolt("rows", Collect(), topo.bolt("number", Numbered(), keyed.by("key"), tasks=tasks).shuffle())
@@ -193,7 +150,7 @@ def assert_exact(summary: Summary, count: int) -> None:
 if __name__ == "__main__":
     folder = Path(sys.argv[1])
     run(
-        topology(int(sys.argv[2]), files=folder / "out"),
+        topology(End(folder), files=folder / "out"),
         workers=2,
         checkpoint=folder / "checkpoint",
         epoch_every_s=0.2,

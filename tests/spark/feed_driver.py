@@ -29,7 +29,7 @@ def fed(spark: Any, *, folder: Path, workers: int, kills: bool) -> tuple[list[in
     settings = {"spark": spark, "workers": workers, "checkpoint": folder / "checkpoint", "epoch_every_s": EPOCH_S}
     with start(topo, **settings) as running:
         if kills:
-            wait_until(lambda: numbers_in(folder), "rows have come", patience_s=60)
+            wait_until(lambda: numbers_in(folder), "rows have come")
             os.kill(pids(running)[0], signal.SIGKILL)
         running.wait()
     return numbers_in(folder), arrivals.count

@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from multiprocessing.connection import Connection
 from pathlib import Path
 from types import TracebackType
@@ -22,7 +22,14 @@ _ROOT = Path(__file__).parents[2]
 class RemoteDriver:
     """Runs functions of a session in another process, one after another."""
 
-    def __init__(self, master: str, settings: dict[str, str], *, connect: bool = False) -> None:
+    def __init__(
+        self,
+        master: str,
+        settings: dict[str, str],
+        *,
+        connect: bool = False,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         ours, theirs = socket.socketpair()
         with theirs:
             arguments = repr({"master": master, "settings": settings, "connect": connect})
@@ -30,7 +37,9 @@ class RemoteDriver:
                 [sys.executable, "-m", "tests.spark.remote_driver", str(theirs.fileno()), arguments],
                 cwd=_ROOT,
                 pass_fds=[theirs.fileno()],
-                env=os.environ | {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"},
+                env=os.environ
+                | {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+                | dict(environment or {}),
                 start_new_session=True,
             )
         self._channel = Connection(ours.detach())

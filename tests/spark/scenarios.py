@@ -17,9 +17,10 @@ from penstock.spark.run import Run, run, start
 from penstock.spark.slots import count_slots
 from penstock.spark.transform import transform
 from penstock.topology.topology import Topology
+from tests.endless import End, Numbers
 from tests.ring.patience import wait_until
 from tests.spark import topologies, transforms
-from tests.spark.counted import Numbers
+from tests.spark.counted import epochs
 from tests.spark.stream_driver import copying
 
 
@@ -41,6 +42,21 @@ def transformed(spark: Any, *, workers: int, count: int) -> dict[str, int]:
     return {row.word: row["count"] for row in out.collect()}
 
 
+def transformed_raising(spark: Any, *, folder: Path, at: int | None, workers: int) -> tuple[str, list[int]]:
+    """What is said of an evaluation in which user code raises, and the rows of the next, in which it does not."""
+    topo = transforms.one_bolt(transforms.Raising(folder, at=at), tasks=workers)
+    out = transform(topo, {"ids": spark.range(0, 100, 1, 3)}, output="bolt", schema="id long", workers=workers)
+    try:
+        out.collect()
+    except Exception as error:
+        said = str(error)
+    else:
+        said = ""
+    (folder / "cure").touch()
+    again = out.select("id")  # Spark remembers of the same DataFrame that it has failed, and does not try
+    return said, sorted(row.id for row in again.collect())
+
+
 def transformed_twice(spark: Any, *, marker: Path, executor: bool, count: int) -> tuple[int, int, bool]:
     """How many rows come out, and how many different ones, when a worker or its executor is killed in the middle."""
     topo = transforms.one_bolt(transforms.KilledOnce(marker, at=count // 2, executor=executor))
@@ -59,7 +75,7 @@ def streamed(spark: Any, *, folder: Path, count: int) -> tuple[list[int], int]:
         rows = spark.readStream.format("penstock").option("run", running.id).option("stream", "taken").load()
         query = copying(rows, folder)
         running.wait()
-    query.processAllAvailable()
+    query.process_all()
     query.stop()
     left = spark.read.format("penstock").load(str(folder / "left")).count()
     return sorted(row.n for row in spark.read.parquet(str(folder / "out")).collect()), left
@@ -93,8 +109,7 @@ def start_error(spark: Any) -> dict[str, str]:
 def drained(spark: Any) -> dict[str, Any]:
     with start(topologies.endless(), workers=2, spark=spark) as running:
         await_flow(running)
-        running.drain()
-        summary = running.summary()
+        summary = running.drain()
     numbers = sorted(row.seq for row in summary.collected("last"))
     return {"phase": summary.status.phase, "complete": numbers == list(range(len(numbers))), "count": len(numbers)}
 
@@ -105,14 +120,13 @@ def killed(spark: Any) -> dict[str, Any]:
         await_flow(running)
         before = pids(running)
         os.kill(before[1], signal.SIGKILL)
-        wait_until(lambda: running.status().restarts == 1, "the worker has come back")
+        wait_until(lambda: running.status().restarts >= 1, "the worker has come back")
         wait_until(
             lambda: all(worker.state == "begun" for worker in running.status().workers), "all workers are at work"
         )
         after = pids(running)
         await_flow(running)
-        running.drain()
-        summary = running.summary()
+        summary = running.drain()
     numbers = {row.seq for row in summary.collected("last")}
     return {
         "phase": summary.status.phase,
@@ -122,6 +136,32 @@ def killed(spark: Any) -> dict[str, Any]:
         "dead": not is_there(before[1]),
         "missing": set(range(max(numbers))) - numbers,
     }
+
+
+def killed_word_count(spark: Any, *, folder: Path, workers: int, more: int) -> dict[str, Any]:
+    """Words are counted exactly once, and a worker is killed in the middle. So many more lines come after that."""
+    end = End(folder)
+    topo = topologies.word_count(end)
+    checkpoint = folder / "checkpoint"
+    with start(topo, workers=workers, spark=spark, checkpoint=checkpoint, epoch_every_s=0.2) as running:
+        wait_until(lambda: epochs(checkpoint) == "committed", "an epoch is committed")
+        os.kill(pids(running)[1], signal.SIGKILL)
+        wait_until(lambda: running.status().restarts == 1, "the worker has come back")
+        end.tell(more=more)
+        running.wait()
+        summary = running.summary()
+    return {
+        "counts": {row.word: row.count for row in summary.collected("totals")},
+        "right": topologies.counted_words([topologies.sentence(number) for number in range(end.count)]),
+        "phase": summary.status.phase,
+        "restarts": summary.status.restarts,
+    }
+
+
+def containers(spark: Any, *, workers: int) -> dict[int, tuple[str, str]]:
+    """The container of YARN that each worker is in, and its NodeManager."""
+    rows = run(topologies.contained(workers), workers=workers, spark=spark).collected("containers")
+    return {row.worker: (row.container, row.node_manager) for row in rows}
 
 
 def two_at_once(spark: Any, *, times: int) -> dict[str, Any]:
@@ -155,7 +195,7 @@ def await_slots(spark: Any, *, count: int) -> None:
 def too_few_slots(spark: Any, *, workers: int) -> dict[str, str]:
     """How many slots a cluster can have is not known before, so the run waits for workers, in vain."""
     try:
-        run(topologies.word_count(1), workers=workers, spark=spark, start_timeout_s=2.0)
+        run(topologies.word_count(1), workers=workers, spark=spark, start_timeout_s=15.0)
     except RunError as error:
         return {"kind": type(error).__name__, "text": str(error)}
     return {}

@@ -21,6 +21,15 @@ def test_a_healthy_session_is_found_so(spark: Any) -> None:
     assert executors.what.startswith(f"executors on 1 node have Penstock {__version__}; Spark has 6 slots")
 
 
+def test_a_pandas_that_spark_does_not_support_is_told_of(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.metadata.version", {"pandas": "3.1.1"}.get)
+    (told, _) = diagnose(spark)
+
+    assert told.level == "warning"
+    assert told.what.startswith("pandas 3.1.1 with Spark ")
+    assert told.remedy == 'if you use those: pip install "pandas<3"'
+
+
 def test_all_nodes_of_a_cluster_are_looked_at(cluster: RemoteDriver) -> None:
     settings, executors = cluster(scenarios.preflight)
 

@@ -25,7 +25,7 @@ from tests.control.flood import (
     flooded,
 )
 from tests.control.watch import Watch
-from tests.ring.patience import wait_until
+from tests.ring.patience import PATIENCE_S, wait_until
 from tests.spark.scenarios import pids
 
 
@@ -58,7 +58,7 @@ def test_a_consumer_that_is_slow_and_stopped_and_goes_on(spark: Any, tmp_path: P
             await_tuples(running, "slow", 100)
             tap.end()
             beat.end()
-            assert running.wait(LONG_S + 60)
+            assert running.wait(LONG_S + PATIENCE_S)
         summary = running.summary()
     [(said, seen, again)] = summary.collected("totals")
     assert (seen, again) == (said, 0)
@@ -70,10 +70,10 @@ def test_a_consumer_that_is_slow_and_stopped_and_goes_on(spark: Any, tmp_path: P
 
 def hold(running: Run, span_s: float) -> None:
     """As long as a path that has nothing to do with it takes for so many seconds of its own input."""
-    await_tuples(running, "aside", int(span_s * BEATS_PER_S), patience_s=2 * span_s + 30)
+    await_tuples(running, "aside", int(span_s * BEATS_PER_S), patience_s=2 * span_s + PATIENCE_S)
 
 
-def await_tuples(running: Run, component: str, count: int, patience_s: float = 30.0) -> None:
+def await_tuples(running: Run, component: str, count: int, patience_s: float = PATIENCE_S) -> None:
     def processed() -> int:
         return sum(one.processed for one in running.metrics().components if one.name == component)
 

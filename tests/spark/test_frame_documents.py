@@ -15,7 +15,7 @@ BLOCK = re.compile(r"^```py\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 @pytest.mark.parametrize(
-    ("name", "count"), [("dataframes", 3), ("from-structured-streaming", 4), ("streaming-frames", 1)]
+    ("name", "count"), [("dataframes", 4), ("from-structured-streaming", 4), ("streaming-frames", 1)]
 )
 def test_the_page_runs(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, count: int) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))

@@ -41,6 +41,12 @@ def test_java_is_too_old(home: Path, told: str, version: int) -> None:
         require_java()
 
 
+def test_spark_3_runs_on_older_ones_and_without_the_module(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("penstock.spark.spark_version.HERE", (3, 5))
+    fake_java(home, "case $1 in --add-modules*) exit 1;; esac; echo 'openjdk version \"1.8.0_392\"' >&2")
+    require_java()
+
+
 def test_java_without_the_module_that_spark_asks_for(home: Path) -> None:
     fake_java(home, "case $1 in --add-modules*) exit 1;; esac; echo 'openjdk version \"17.0.9\"' >&2")
     with pytest.raises(StartError, match=r"needs Java's module jdk.incubator.vector, .* \(Java 17\) comes without it"):

@@ -87,7 +87,7 @@ def test_one_worker_is_ended_by_force_and_the_others_stay(spark: Any, host: Spar
     assert isinstance(ended, HostEnded)
     assert (ended.worker, ended.launch) == (0, 1)
     assert "CANCELLED" in str(ended.error)
-    assert active_jobs(spark) == 1
+    wait_until(lambda: active_jobs(spark) == 1, "the other job goes on")
     assert told.nothing_more()
 
 

@@ -51,6 +51,12 @@ BAD = [
         "error",
         "starts long tasks a second time",
     ),
+    (settled(CLUSTER, python="./environment/bin/python"), "error", "executors have no ./environment/bin/python"),
+    (
+        settled("yarn", python="./environment/bin/python", yarn_dist_archives="file:/home/me/env.tar.gz"),
+        "error",
+        "executors have no ./environment/bin/python",
+    ),
     (settled(CLUSTER, task_maxFailures="1"), "warning", "does not restart a task"),
     (settled("local"), "warning", "does not restart a task"),
     (settled("local[4]"), "warning", "does not restart a task"),
@@ -80,6 +86,13 @@ def test_a_bad_setting_is_found(session: Any, level: str, what: str) -> None:
 
 
 GOOD = [
+    settled(CLUSTER, python="./environment/bin/python", archives="data.zip,hdfs:///env.tar.gz#environment"),
+    settled(CLUSTER, python="environment/bin/python", archives="s3a://bucket/env.tar.gz#environment"),
+    settled("yarn", python="./environment/bin/python", yarn_dist_archives="file:/home/me/env.tar.gz#environment"),
+    settled("yarn", python="./env.tar.gz/bin/python", yarn_dist_archives="file:/home/me/env.tar.gz"),
+    settled(CLUSTER, python="/opt/env/bin/python"),  # the nodes' own affair
+    settled("k8s://https://host", python="./environment/bin/python", executor_memoryOverhead="1g"),  # in the image
+    settled("local[4,4]", python="./env/bin/python"),
     settled(CLUSTER, python_worker_idleTimeoutSeconds="60"),  # only says so in the log
     settled(
         CLUSTER,
@@ -111,6 +124,18 @@ def test_threads_that_share_a_connection_are_refused(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("PYSPARK_PIN_THREAD", "false")
 
     assert [finding.level for finding in examine(settled(CLUSTER))] == ["error"]
+
+
+def test_a_python_without_what_spark_3_imports_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("penstock.spark.spark_version.HERE", (3, 5))
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: name if name == "distutils" else None)
+    assert examine(settled(CLUSTER)) == []
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    [finding] = examine(settled(CLUSTER))
+    assert finding.level == "error"
+    assert finding.what.startswith("Spark 3.5 imports distutils, which Python 3.")
+    monkeypatch.setattr("penstock.spark.spark_version.HERE", (4, 0))
+    assert examine(settled(CLUSTER)) == []
 
 
 def test_errors_refuse_a_start_and_warnings_are_logged(caplog: pytest.LogCaptureFixture) -> None:

@@ -15,7 +15,7 @@ from penstock.spark.run import run
 from penstock.spark.streams import register
 from penstock.topology.topology import Topology
 from tests.connectors.spooling import emit, open_sink
-from tests.spark.counted import Numbers
+from tests.endless import Numbers
 from tests.spark.stream_driver import copying
 
 POINTS = ("rows are prepared", "none of them is shown", "all of them are shown", "what was owed is shown")
@@ -91,10 +91,10 @@ def test_a_query_that_dies_between_planning_a_batch_and_committing_it(spark: Any
     emit(sink, "a")
     emit(sink, "b")
     with pytest.raises(Exception, match="not yet"):
-        start().awaitTermination()
+        start().await_end()
     emit(sink, "c")
     may.touch()
-    start().awaitTermination()
+    start().await_end()
     found = spark.read.schema("word string").parquet(str(tmp_path / "out")).collect()
     assert sorted(row.word for row in found) == ["a", "b", "c"]
     batches = [int(place.name) for place in (tmp_path / "query" / "commits").glob("[0-9]*")]

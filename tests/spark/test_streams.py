@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import os
 import runpy
 import signal
 import subprocess
 import sys
 import tempfile
-import time
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+pytest.importorskip("pyspark.sql.datasource", reason="Spark has Python data sources since 4.0")
 
 from penstock.connectors.ddl import arrow_schema
 from penstock.connectors.lines import Lines
@@ -22,16 +24,21 @@ from penstock.connectors.spark_stream import SparkStream
 from penstock.connectors.spool import Spool
 from penstock.errors import RunError
 from penstock.spark.run import Run, run, start
+from penstock.spark.spark_version import HERE, arrow_schema_of
 from penstock.spark.stream_source import PenstockSource
 from penstock.spark.streams import register
 from penstock.topology.topology import Topology
 from tests.connectors.spooling import emit, open_sink
-from tests.ring.patience import wait_until
-from tests.spark.counted import AT_ONCE, SLOWLY_S, Numbers, NumbersUntilTold
+from tests.endless import End, Numbers, NumbersUntilTold
+from tests.ring import patience
 from tests.spark.scenarios import pids
-from tests.spark.stream_driver import copying
+from tests.spark.stream_driver import TOO_LATE, copying
 
 EPOCH_S = 0.2
+MORE = 10_000
+
+# A query starts Python processes of its own before it reads, which takes long where all cores are busy.
+wait_until = functools.partial(patience.wait_until, patience_s=120)
 
 TYPES = (
     "truth boolean, tiny byte, small smallint, number int, many long, half float, price double, amount decimal(12, 3), "
@@ -47,14 +54,6 @@ def numbers(folder: Path, spout: Numbers, *, tasks: int = 2, **settings: Any) ->
     return topo
 
 
-def let_end(folder: Path, begun_s: float) -> int:
-    """Tells the spout to end soon, and how many numbers it will have emitted: more than it can have until now."""
-    count = AT_ONCE * (int((time.monotonic() - begun_s) / SLOWLY_S) + 200)
-    (folder / "told").write_text(str(count))
-    (folder / "told").rename(folder / "end")  # at once, for it is being looked for
-    return count
-
-
 def copied(spark: Any, folder: Path) -> list[int]:
     """What a query has written so far."""
     if not any((folder / "out").glob("_spark_metadata/*")):
@@ -67,12 +66,11 @@ def read(spark: Any, folder: Path) -> Any:
 
 
 def test_a_schema_means_to_us_what_it_means_to_spark(spark: Any) -> None:
-    from pyspark.sql.pandas.types import to_arrow_schema
-
-    theirs = to_arrow_schema(spark.createDataFrame([], TYPES).schema, timezone="UTC")
+    theirs = arrow_schema_of(spark.createDataFrame([], TYPES).schema)
     assert arrow_schema(TYPES).equals(theirs)
 
 
+@pytest.mark.core
 def test_a_batch_read_gives_what_the_topology_has_emitted(spark: Any, tmp_path: Path) -> None:
     row = (
         *(True, 1, 2, 3, 4, 0.5, 0.25, Decimal("1.125"), "blue", b"\xff", datetime.date(2024, 2, 29)),
@@ -97,10 +95,11 @@ def test_an_empty_stream_has_no_rows_but_a_schema(spark: Any, tmp_path: Path) ->
     assert spark.read.format("penstock").load(str(tmp_path / "spool")).collect() == []
 
 
+@pytest.mark.core
 def test_queries_over_a_running_topology_get_every_row_once_and_clean_up(spark: Any, tmp_path: Path) -> None:
-    begun_s = time.monotonic()
+    end = End(tmp_path)
     topo = Topology("two-streams")
-    emitted = topo.spout("numbers", NumbersUntilTold(tmp_path / "end"))
+    emitted = topo.spout("numbers", NumbersUntilTold(end))
     for name in ("one", "two"):
         topo.bolt(name, SparkStream(tmp_path / name / "spool", schema="n long"), emitted.shuffle(), tasks=2)
     with start(topo, workers=2, spark=spark, checkpoint=tmp_path / "checkpoint", epoch_every_s=EPOCH_S) as running:
@@ -108,18 +107,39 @@ def test_queries_over_a_running_topology_get_every_row_once_and_clean_up(spark: 
         for stream, named in (("one", running.id), ("two", "two-streams")):
             frame = spark.readStream.format("penstock").option("run", named).option("stream", stream).load()
             queries.append(copying(frame, tmp_path / stream))
-        wait_until(lambda: bool(Spool(str(tmp_path / "one" / "spool")).taken()), "the first query has taken rows")
-        count = let_end(tmp_path, begun_s)
+        wait_until(
+            lambda: all(query.go_on() for query in queries) and Spool(str(tmp_path / "one" / "spool")).taken(),
+            "the first query has taken rows",
+        )
+        end.tell(more=MORE)
         running.wait()
     for query in queries:
-        query.processAllAvailable()
+        query.process_all()
     for stream in ("one", "two"):
         spool = Spool(str(tmp_path / stream / "spool"))
-        wait_until(lambda spool=spool: spool.visible() == {}, "what was read is deleted")  # type: ignore[misc]
+        wait_until(
+            lambda spool=spool: all(query.go_on() for query in queries) and spool.visible() == {},  # type: ignore[misc]
+            "what was read is deleted",
+        )
     for query in queries:
         query.stop()
     for stream in ("one", "two"):
-        assert copied(spark, tmp_path / stream) == list(range(count))
+        assert copied(spark, tmp_path / stream) == list(range(end.count))
+
+
+def taken_to_the_end(writing: Any) -> Any:
+    """A query that has taken all that there is: where the machine was too busy for Spark to begin, another one."""
+    from pyspark.errors import StreamingQueryException
+
+    while True:
+        query = writing.start()
+        try:
+            query.awaitTermination()
+        except StreamingQueryException as error:
+            if TOO_LATE not in str(error):
+                raise
+        else:
+            return query
 
 
 def test_a_query_that_is_behind_may_take_little_at_a_time(spark: Any, tmp_path: Path) -> None:
@@ -129,8 +149,7 @@ def test_a_query_that_is_behind_may_take_little_at_a_time(spark: Any, tmp_path: 
         for sink in (*sinks, *sinks):
             emit(sink, limit)
         rows = spark.readStream.format("penstock").option(limit, value).load(str(tmp_path / "spool"))
-        query = rows.writeStream.format("memory").queryName(limit).trigger(availableNow=True).start()
-        query.awaitTermination()
+        query = taken_to_the_end(rows.writeStream.format("memory").queryName(limit).trigger(availableNow=True))
         assert [progress["numInputRows"] for progress in query.recentProgress if progress["numInputRows"]] == sizes
         assert [row.word for row in spark.table(limit).collect()] == [limit] * 4
     for sink in sinks:
@@ -144,9 +163,10 @@ def kill_a_worker(running: Run, worker: int) -> None:
     wait_until(lambda: running.status().restarts > restarts, "the worker has come back")
 
 
+@pytest.mark.core
 def test_exactly_once_through_killed_workers_and_restarted_queries(spark: Any, tmp_path: Path) -> None:
-    begun_s = time.monotonic()
-    topo = numbers(tmp_path, NumbersUntilTold(tmp_path / "end"))
+    end = End(tmp_path)
+    topo = numbers(tmp_path, NumbersUntilTold(end))
     with start(
         topo, workers=2, spark=spark, checkpoint=tmp_path / "checkpoint", max_restarts=20, epoch_every_s=EPOCH_S
     ) as running:
@@ -154,34 +174,83 @@ def test_exactly_once_through_killed_workers_and_restarted_queries(spark: Any, t
         for worker in (0, 1):
             query = copying(read(spark, tmp_path), tmp_path)
             before = seen
-            wait_until(lambda before=before: len(copied(spark, tmp_path)) > before, "rows arrive")  # type: ignore[misc]
+            wait_until(
+                lambda query=query, before=before: query.go_on() and len(copied(spark, tmp_path)) > before,  # type: ignore[misc]
+                "rows arrive",
+            )
             kill_a_worker(running, worker)
             query.stop()
             seen = len(copied(spark, tmp_path))
-        count = let_end(tmp_path, begun_s)
+        end.tell(more=MORE)
         running.wait()
     left = spark.readStream.format("penstock").option("run", running.id).option("stream", "out").load()
-    query = copying(left, tmp_path, trigger={"availableNow": True})  # though the run is over
-    query.awaitTermination()
-    assert copied(spark, tmp_path) == list(range(count))
+    # Though the run is over. Before 4.2 Spark ends after one micro-batch, which is one that was interrupted before.
+    for _ in range(1 if HERE >= (4, 2) else 2):
+        copying(left, tmp_path, trigger={"availableNow": True}).await_end()
+    assert copied(spark, tmp_path) == list(range(end.count))
+
+
+class Batches:
+    """A sink for `foreachBatch` that keeps words, and fails at those that it does not know."""
+
+    def __init__(self) -> None:
+        self.known: set[str] = set()
+        self.words: list[str] = []
+
+    def __call__(self, frame: Any, number: int) -> None:  # noqa: ARG002
+        words = [row.word for row in frame.collect()]
+        if not self.known.issuperset(words):
+            message = f"{words} are not known"
+            raise ValueError(message)
+        self.words += words
+
+
+@pytest.mark.core
+def test_a_query_goes_on_with_the_micro_batch_that_failed(spark: Any, tmp_path: Path) -> None:
+    register(spark)
+    sink, batches = open_sink(tmp_path / "spool"), Batches()
+    frame = spark.readStream.format("penstock").load(str(tmp_path / "spool"))
+    writing = frame.writeStream.foreachBatch(batches).option("checkpointLocation", str(tmp_path / "query"))
+    expected: list[str] = []
+    for trigger in ({"processingTime": "200 milliseconds"}, {"availableNow": True}):
+        for more in ("", "and more"):  # which is there, or not, when the query starts again
+            failing = f"{trigger} {more}"
+            emit(sink, failing)
+            query = writing.trigger(**trigger).start()
+            with pytest.raises(Exception, match="are not known"):
+                query.awaitTermination()
+            expected += [word for word in (failing, more) if word]
+            batches.known |= {*expected}
+            if more:
+                emit(sink, more)
+            for _ in range(2):  # before 4.2 Spark ends after one micro-batch, if it is to end by itself
+                query = writing.trigger(**trigger).start()
+                if "availableNow" in trigger:
+                    query.awaitTermination()
+                else:
+                    query.processAllAvailable()
+                    query.stop()
+            assert batches.words == expected
+    sink.close()
 
 
 def test_at_least_once_no_row_is_missing(spark: Any, tmp_path: Path) -> None:
-    begun_s = time.monotonic()
-    topo = numbers(tmp_path, NumbersUntilTold(tmp_path / "end"))
+    end = End(tmp_path)
+    topo = numbers(tmp_path, NumbersUntilTold(end))
     with start(topo, workers=2, spark=spark, max_restarts=20, epoch_every_s=EPOCH_S) as running:
         query = copying(read(spark, tmp_path), tmp_path)
-        wait_until(lambda: bool(copied(spark, tmp_path)), "rows arrive")
+        wait_until(lambda: query.go_on() and copied(spark, tmp_path), "rows arrive")
         kill_a_worker(running, 1)
-        count = let_end(tmp_path, begun_s)
+        end.tell(more=MORE)
         running.wait()
-    query.processAllAvailable()
+    query.process_all()
     query.stop()
-    assert set(copied(spark, tmp_path)) == set(range(count))
+    assert set(copied(spark, tmp_path)) == set(range(end.count))
 
 
+@pytest.mark.core
 def test_a_full_spool_holds_the_topology_up_until_a_query_comes(spark: Any, tmp_path: Path) -> None:
-    topo = numbers(tmp_path, Numbers(10_000), most_bytes=2000, patience_s=50)
+    topo = numbers(tmp_path, Numbers(10_000), most_bytes=2000, patience_s=500)
     spool = Spool(str(tmp_path / "spool"))
     with start(topo, workers=2, spark=spark, checkpoint=tmp_path / "checkpoint", epoch_every_s=EPOCH_S) as running:
         wait_until(lambda: spool.overfull(2000), "the spool is full")
@@ -190,8 +259,8 @@ def test_a_full_spool_holds_the_topology_up_until_a_query_comes(spark: Any, tmp_
         # Two tasks that wait with a file each, and what was being written when the limit was reached.
         assert len(spool.visible()) <= files + 2
         query = copying(read(spark, tmp_path), tmp_path)
-        running.wait()
-    query.processAllAvailable()
+        wait_until(lambda: query.go_on() and running.wait(1.0) is not None, "the run is over")
+    query.process_all()
     query.stop()
     assert copied(spark, tmp_path) == list(range(10_000))
 
@@ -209,7 +278,7 @@ def test_wrong_options_are_named(spark: Any, tmp_path: Path) -> None:
     from pyspark.errors import AnalysisException
 
     register(spark)
-    topo = numbers(tmp_path, NumbersUntilTold(tmp_path / "end"))
+    topo = numbers(tmp_path, NumbersUntilTold(End(tmp_path)))
     with start(topo, workers=1, spark=spark, checkpoint=tmp_path / "c", epoch_every_s=EPOCH_S) as running:
         for options, complaint in (
             ({}, "wanted the options run and stream, or path, got none"),
@@ -241,7 +310,7 @@ def test_wrong_options_are_named(spark: Any, tmp_path: Path) -> None:
         wrong = spark.readStream.format("penstock").schema("other string").load(str(tmp_path / "spool"))
         wait_until(lambda: bool(Spool(str(tmp_path / "spool")).visible()), "there is something to read")
         with pytest.raises(Exception, match="wanted rows of other: string"):
-            copying(wrong, tmp_path).processAllAvailable()
+            copying(wrong, tmp_path).process_all()
 
 
 @pytest.mark.usefixtures("spark")
@@ -258,8 +327,8 @@ def test_the_example_has_every_count_in_its_table(
 
 @pytest.mark.box
 def test_a_query_whose_driver_is_killed_goes_on_where_it_was(spark: Any, tmp_path: Path) -> None:
-    begun_s = time.monotonic()
-    topo = numbers(tmp_path, NumbersUntilTold(tmp_path / "end"))
+    end = End(tmp_path)
+    topo = numbers(tmp_path, NumbersUntilTold(end))
     command = [sys.executable, "-m", "tests.spark.stream_driver", str(tmp_path)]
     with start(
         topo, workers=2, spark=spark, checkpoint=tmp_path / "checkpoint", max_restarts=20, epoch_every_s=EPOCH_S
@@ -278,7 +347,7 @@ def test_a_query_whose_driver_is_killed_goes_on_where_it_was(spark: Any, tmp_pat
                 kill_a_worker(running, worker)
                 assert driver.poll() is None
                 os.killpg(driver.pid, signal.SIGKILL)  # with its JVM
-        count = let_end(tmp_path, begun_s)
+        end.tell(more=MORE)
         running.wait()
     subprocess.run(command, check=True, timeout=300)
-    assert copied(spark, tmp_path) == list(range(count))
+    assert copied(spark, tmp_path) == list(range(end.count))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from penstock.devcluster import DevCluster
 from tests.spark import scenarios
 from tests.spark.conftest import ALL_SLOTS, NODES, SLOTS_PER_NODE, Place
@@ -9,6 +11,7 @@ from tests.spark.remote_driver import RemoteDriver
 from tests.spark.topologies import words_of
 
 
+@pytest.mark.core
 def test_word_count_is_right(place: Place) -> None:
     result = place(scenarios.word_count, workers=3, times=200)
 
@@ -45,6 +48,7 @@ def test_rings_within_a_node_and_links_between_nodes(box: DevCluster, cluster: R
     assert set().union(*homes) == nodes
 
 
+@pytest.mark.core
 def test_user_errors_are_counted_and_the_run_goes_on(place: Place) -> None:
     result = place(scenarios.user_errors, count=100)
 
@@ -55,6 +59,7 @@ def test_user_errors_are_counted_and_the_run_goes_on(place: Place) -> None:
     assert "three is no number for me" in bolt["traceback"]
 
 
+@pytest.mark.core
 def test_an_error_of_the_start_reaches_the_caller_with_its_traceback(place: Place) -> None:
     result = place(scenarios.start_error)
 
@@ -63,6 +68,7 @@ def test_an_error_of_the_start_reaches_the_caller_with_its_traceback(place: Plac
     assert "in open" in result["text"]
 
 
+@pytest.mark.core
 def test_a_drained_run_has_lost_nothing(place: Place) -> None:
     result = place(scenarios.drained)
 
@@ -82,6 +88,7 @@ def test_a_killed_worker_comes_back_and_the_run_goes_on(place: Place) -> None:
     assert result["missing"] == set(), "what was inside of it is emitted again"
 
 
+@pytest.mark.core
 def test_a_worker_that_hangs_is_ended_by_force(place: Place) -> None:
     assert place(scenarios.hung) == {"phase": "ended", "gone": True}
 
@@ -101,6 +108,7 @@ def test_two_runs_in_one_session_do_not_meet(place: Place) -> None:
     assert result["other"] == "running"
 
 
+@pytest.mark.core
 def test_nothing_is_left_in_the_processes_that_hosted_workers(place: Place) -> None:
     place(scenarios.word_count, workers=3, times=5)
     place(scenarios.start_error)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from penstock.connectors.collect import Collect
 from penstock.connectors.from_frame import FromFrame
 from penstock.connectors.rate import Rate
+from penstock.connectors.streaming_frame import StreamingFrame
 from penstock.errors import SlotsError, StartError, TopologyError
 from penstock.spark.run import run
 from penstock.spark.slots import held_slots
@@ -41,6 +44,7 @@ def counted(rows: Any) -> dict[str, int]:
     return found
 
 
+@pytest.mark.core
 @pytest.mark.parametrize(("workers", "partitions"), [(1, 3), (3, 1), (3, 8)])
 def test_words_are_counted(spark: Any, workers: int, partitions: int) -> None:
     rows = count_words(spark, 1000, workers=workers, partitions=partitions).collect()
@@ -81,6 +85,7 @@ def test_a_table_that_is_cut_otherwise_by_then_is_refused(spark: Any, tmp_path: 
         spark.conf.unset("spark.sql.files.minPartitionNum")
 
 
+@pytest.mark.core
 def test_everything_that_looks_at_some_rows_works_behind_it(
     spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -117,6 +122,7 @@ def test_two_of_them_in_one_query(spark: Any) -> None:
     assert counted(chained.collect()) == dict.fromkeys(words_of(20), 1)
 
 
+@pytest.mark.core
 def test_several_frames_feed_several_spouts(spark: Any) -> None:
     left = spark.range(0, 300, 1, 4).selectExpr("id % 20 AS key", "cast(id AS string) AS left")
     right = spark.range(0, 10, 1, 3).selectExpr("id AS right", "'not taken' AS more", "id AS key")
@@ -196,6 +202,7 @@ def test_spouts_that_no_frame_feeds_run_as_they_are(spark: Any) -> None:
     assert sorted(row.id for row in out.collect()) == [0, 1, 10, 11, 12]
 
 
+@pytest.mark.core
 def test_a_killed_worker_changes_nothing(place: Place, tmp_path: Path) -> None:
     found = place(scenarios.transformed_twice, marker=tmp_path / "killed", executor=False, count=10_000)
 
@@ -227,6 +234,18 @@ def test_an_exception_fails_it_and_names_component_and_tuple(spark: Any) -> None
         out.collect()
     assert "ValueError: no luck" in str(raised.value)
     assert "Tuple('ids', id=13)" in str(raised.value)
+
+
+@pytest.mark.parametrize(("at", "message"), [(13, "no luck"), (None, "cannot open")])
+def test_what_user_code_raises_is_not_tried_again_and_is_what_is_said(
+    place: Place, tmp_path: Path, at: int | None, message: str
+) -> None:
+    said, rows = place(scenarios.transformed_raising, folder=tmp_path, at=at, workers=4)
+
+    assert f"ValueError: {message}" in said
+    assert "ring" not in said.partition("Driver stacktrace")[0]
+    assert (tmp_path / "raised").read_text() == f"{message}\n"
+    assert rows == [*range(100)], "the next evaluation runs"
 
 
 def test_a_value_that_does_not_fit_is_named_with_its_row(spark: Any) -> None:
@@ -300,7 +319,7 @@ def test_a_session_that_does_not_see_other_output_is_refused(spark: Any, guard: 
     setting = f"spark.sql.shuffle.orderIndependentChecksum.{guard}"
     spark.conf.set(setting, "false")
     try:
-        with pytest.raises(StartError, match=f"wanted {setting}=true, as it is by default, got false"):
+        with pytest.raises(StartError, match=f"wanted {setting}=true, got false"):
             count_words(spark, 1)
     finally:
         spark.conf.unset(setting)
@@ -323,6 +342,32 @@ def test_what_does_not_fit_together_is_refused_at_once(spark: Any, arguments: di
 
     with pytest.raises(TopologyError, match=complaint):
         transform(transforms.word_count(), inputs, workers=1, **given)
+
+
+def _no_dataframes(spark: Any) -> dict[str, Any]:
+    import pandas as pd
+
+    return {
+        "got a list: spark.createDataFrame(...) makes a DataFrame of rows": [("the end",)],
+        "got None": None,
+        "got a str": "lines",
+        "got one of type pandas.core.frame.DataFrame: spark.createDataFrame(...)": pd.DataFrame({"line": ["the end"]}),
+        "RDD: its toDF(...) is a DataFrame of Spark's": spark.sparkContext.parallelize([("the end",)]),
+    }
+
+
+def test_what_is_no_dataframe_is_refused_by_name(spark: Any, tmp_path: Path) -> None:
+    for complaint, given in _no_dataframes(spark).items():
+        with pytest.raises(TopologyError, match=r"inputs\['lines'\]: wanted a DataFrame, .*" + re.escape(complaint)):
+            transform(transforms.word_count(), {"lines": given}, output="count", schema=WORD_COUNT, workers=1)
+        topo = Topology("fed")
+        topo.bolt("all", Collect(), topo.spout("rows", StreamingFrame(given, checkpoint=tmp_path)).shuffle())
+        with pytest.raises(
+            TopologyError, match=r"StreamingFrame: wanted a streaming DataFrame, .*" + re.escape(complaint)
+        ):
+            run(topo, workers=1)
+    with pytest.raises(TopologyError, match="inputs: wanted a dict from the names of spouts to DataFrames, got a list"):
+        transform(transforms.word_count(), [lines(spark, 1)], output="count", schema=WORD_COUNT, workers=1)  # type: ignore[arg-type]
 
 
 def test_a_streaming_frame_is_refused_at_once(spark: Any) -> None:

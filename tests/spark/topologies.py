@@ -16,13 +16,31 @@ from penstock.topology.bolts import Bolt, KeyedBolt
 from penstock.topology.context import TaskContext
 from penstock.topology.topology import Topology
 from penstock.topology.tuples import Tuple
+from tests.endless import End, NumbersUntilTold
 
 SENTENCES = ["the quick brown fox jumps", "over the lazy dog", "the end"]
 
 
 def words_of(times: int) -> dict[str, int]:
     """The right answer of `word_count`."""
-    return dict(Counter(word for line in SENTENCES * times for word in line.split()))
+    return counted_words(SENTENCES * times)
+
+
+def sentence(number: int) -> str:
+    return SENTENCES[number % len(SENTENCES)]
+
+
+def counted_words(lines: list[str]) -> dict[str, int]:
+    return dict(Counter(word for line in lines for word in line.split()))
+
+
+class SentencesUntilTold(NumbersUntilTold):
+    """The sentences, over and over, until it is told to end."""
+
+    fields = ("line",)
+
+    def next(self) -> Any:
+        return [(sentence(number),) for (number,) in super().next()]
 
 
 class Split(Bolt):
@@ -43,9 +61,11 @@ class Count(KeyedBolt):
         yield from self.state.items()
 
 
-def word_count(times: int, *, tasks: int = 2) -> Topology:
+def word_count(times: int | End, *, tasks: int = 2) -> Topology:
+    """All sentences so many times, or one after another until the test tells the end."""
     topo = Topology("wordcount")
-    lines = topo.spout("lines", Lines(SENTENCES * times))
+    sentences = SentencesUntilTold(times) if isinstance(times, End) else Lines(SENTENCES * times)
+    lines = topo.spout("lines", sentences)
     words = topo.bolt("split", Split(), lines.shuffle(), tasks=tasks)
     counts = topo.bolt("count", Count(), words.by("word"), tasks=tasks)
     topo.bolt("totals", Collect(), counts.shuffle())
@@ -134,6 +154,28 @@ def witnesses(tasks: int) -> Topology:
     numbers = topo.spout("numbers", Rate(None, limit=1000))
     seen = topo.bolt("witness", Witness(), numbers.shuffle(), tasks=tasks)
     topo.bolt("testimony", Collect(), seen.to_one())
+    return topo
+
+
+class Contained(Bolt):
+    """Tells, at the end, in which container of YARN its process is, and on which NodeManager."""
+
+    fields = ("worker", "container", "node_manager")
+
+    def open(self, context: TaskContext) -> None:
+        self.context = context
+
+    def process(self, tup: Tuple) -> None:
+        pass
+
+    def finish(self) -> Iterator[tuple[int, str, str]]:
+        yield self.context.worker, os.environ["CONTAINER_ID"], os.environ["NM_PORT"]
+
+
+def contained(tasks: int) -> Topology:
+    topo = Topology("contained")
+    seen = topo.bolt("contained", Contained(), topo.spout("numbers", Rate(None, limit=1000)).shuffle(), tasks=tasks)
+    topo.bolt("containers", Collect(), seen.to_one())
     return topo
 
 

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from penstock.connectors.from_frame import FromFrame
 from penstock.topology.bolts import BatchBolt, Bolt, KeyedBolt
+from penstock.topology.context import TaskContext
 from penstock.topology.topology import Topology
 from penstock.topology.tuples import Tuple
 from tests.spark.topologies import Count, Split
@@ -70,6 +71,31 @@ class KilledOnce(Bolt):
             self.marker.touch()
             os.kill(_executor() if self.executor else os.getpid(), signal.SIGKILL)
         return (tup.id,)
+
+
+class Raising(Bolt):
+    """Raises on one tuple, or when one of its tasks opens, and notes that, unless there is a cure."""
+
+    fields = ("id",)
+
+    def __init__(self, folder: Path, *, at: int | None = None) -> None:
+        self.folder = folder
+        self.at = at
+
+    def open(self, context: TaskContext) -> None:
+        if self.at is None and context.index == 0:
+            self._raise("cannot open")
+
+    def process(self, tup: Tuple) -> tuple[int]:
+        if tup.id == self.at:
+            self._raise("no luck")
+        return (tup.id,)
+
+    def _raise(self, message: str) -> None:
+        if not (self.folder / "cure").exists():
+            with (self.folder / "raised").open("a") as file:
+                file.write(f"{message}\n")
+            raise ValueError(message)
 
 
 def _executor() -> int:

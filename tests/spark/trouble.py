@@ -20,14 +20,13 @@ from penstock.devcluster.control import Order, ask
 from penstock.flow.delivery import Delivery
 from penstock.spark.run import Run, start
 from penstock.spark.slots import count_slots
+from tests.endless import End
 from tests.ring.patience import wait_until
 from tests.spark import counted
 from tests.spark.scenarios import await_flow, pids
 
 LONG_PATIENCE_S = 240.0
 EPOCH_S = 0.2
-# Many more than flow until the spout has looked at the file.
-MORE = 20_000
 
 Trouble = Callable[[Run], Any]
 
@@ -39,7 +38,7 @@ def endured(
 
     Some of them are broadcast by an algorithm to tasks on all workers, each of which passes them on to others.
     """
-    end, checkpoint = folder / "end", folder / "checkpoint"
+    end, checkpoint = End(folder), folder / "checkpoint"
     settings |= {"checkpoint": checkpoint} if delivery == "exactly_once" else {}
     with start(
         counted.topology(end, tasks=2 * workers, broadcast=broadcast),
@@ -53,13 +52,11 @@ def endured(
         if delivery == "exactly_once":
             wait_until(lambda: counted.epochs(checkpoint), "an epoch is committed")
         told = trouble(running)
-        count = running.metrics().components[0].emitted + MORE
-        _put(end, str(count))
-        running.wait()
-        summary = running.summary()
+        end.tell(more=counted.MORE)
+        summary = running.wait()
     exact = delivery == "exactly_once"
-    (counted.assert_exact if exact else counted.assert_complete)(summary, count)
-    counted.assert_heard(summary, count, tasks=2 * workers, exact=exact)
+    (counted.assert_exact if exact else counted.assert_complete)(summary, end.count)
+    counted.assert_heard(summary, end.count, tasks=2 * workers, exact=exact)
     return {"phase": summary.status.phase, "told": told, "notices": summary.status.notices}
 
 
@@ -187,9 +184,3 @@ def _named(running: Run, before: tuple[str, ...]) -> set[int]:
     """Workers that are spoken of in notices since then."""
     since = [text for text in running.status().notices if text not in before]
     return {int(found[1]) for text in since for found in re.finditer(r"\bworker (\d+)\b", text)}
-
-
-def _put(file: Path, text: str) -> None:
-    draft = file.with_suffix(".draft")
-    draft.write_text(text)
-    draft.rename(file)

@@ -295,8 +295,19 @@ def test_the_bolt_that_is_too_slow_is_named_and_whom_it_stops() -> None:
         ratios={"compute": 0.3},
         **about,
     )
+    waits = PressureMetrics(
+        component="idle",
+        state=ReliefState.STOPPING,
+        waits_for=("exclam1", "slow"),
+        stops=("spout",),
+        helped_by={},
+        ratios={},
+        **about,
+    )
     over = PressureMetrics(component="calm", state=ReliefState.FLOWING, stops=(), helped_by={}, ratios={}, **about)
-    lines = shown(status(), metrics(pressures=(stopping, helped, over)))
+    lines = shown(status(), metrics(pressures=(stopping, helped, waits, over)))
     assert any("slow is too slow: nobody helps; stops spout; 12" in line for line in lines)
     assert any("exclam1 is too slow: helped by compute (100%); stops nobody; 12" in line for line in lines)
+    assert any("idle waits for exclam1, slow: stops spout; 12" in line for line in lines)
+    assert not any("idle is too slow" in line for line in lines)
     assert not any("calm" in line for line in lines)

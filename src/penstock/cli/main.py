@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+import warnings
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -68,6 +69,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     The exit code is 0 when all went well, 1 when it did not, 2 for arguments that make no sense, 130 after Ctrl-C.
     """
+    # Of Spark's pandas functions, none of which these commands call; `penstock doctor` tells of it.
+    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
     try:
         app(arguments)
     except PenstockError as error:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from penstock.connectors.folder import absolute, without_secrets
+from penstock.connectors.from_frame import why_no_dataframe
 from penstock.topology.pushed_spout import PushedSpout
 
 if TYPE_CHECKING:
@@ -15,8 +16,13 @@ if TYPE_CHECKING:
 __all__ = ["StreamingFrame"]
 
 
+OutputMode = Literal["append", "complete"]
+
+
 class StreamingFrame(PushedSpout):
-    """Feeds the rows of a streaming DataFrame to a topology: whatever Structured Streaming can read, and compute.
+    """Feeds the rows of a streaming DataFrame to a topology: whatever Structured Streaming can read.
+
+    And whatever it can compute in output mode append or complete.
 
     ``ps.start`` starts a query that pushes each micro-batch from Spark's executors straight into the tasks of this
     spout, in memory where both are on one node. Columns are fields. Spark takes a micro-batch for done when the
@@ -30,6 +36,8 @@ class StreamingFrame(PushedSpout):
             belongs to this spout of this topology alone.
         available_now: end when all that is there at the start has been read, and not wait for more.
         every_s: how long from the beginning of one micro-batch to the next; None: as soon as the last one is done.
+        output_mode: ``append``: a micro-batch is the rows that are new. ``complete``: it is all rows of an aggregation
+            as they are now, each time. Spark has no ``update`` for sinks in Python.
     """
 
     def __init__(
@@ -39,17 +47,20 @@ class StreamingFrame(PushedSpout):
         checkpoint: str | os.PathLike[str],
         available_now: bool = False,
         every_s: float | None = None,
+        output_mode: OutputMode = "append",
     ) -> None:
         self.frame = frame
         self.fields = tuple(getattr(frame, "columns", ()))
         self.checkpoint = absolute(checkpoint)
         self.available_now = available_now
         self.every_s = every_s
+        self.output_mode = output_mode
 
     def problems(self, tasks: int, fields: tuple[str, ...]) -> Iterator[str]:  # noqa: ARG002
         """Whether it is a stream, and when its micro-batches begin."""
-        if not hasattr(self.frame, "isStreaming"):
-            yield f"StreamingFrame: wanted a streaming DataFrame, got {self.frame!r}"
+        complaint = why_no_dataframe(self.frame)
+        if complaint is not None:
+            yield f"StreamingFrame: wanted a streaming DataFrame, as spark.readStream gives, {complaint}"
         elif not self.frame.isStreaming:
             yield (
                 "StreamingFrame: wanted a streaming DataFrame, as spark.readStream gives, got a table; ps.transform "
@@ -59,6 +70,11 @@ class StreamingFrame(PushedSpout):
             yield f"StreamingFrame: wanted the columns as fields ({', '.join(self.fields)}), got {', '.join(fields)}"
         if self.every_s is not None and (isinstance(self.every_s, bool) or not self.every_s > 0):
             yield f"StreamingFrame: every_s: wanted a number above 0, got {self.every_s!r}"
+        if self.output_mode not in get_args(OutputMode):
+            yield (
+                f"StreamingFrame: output_mode: wanted 'append' or 'complete', got {self.output_mode!r}: its query "
+                f"writes to a sink in Python, and Spark has no other modes for those"
+            )
         if self.every_s is not None and self.available_now:
             yield f"StreamingFrame: wanted available_now or every_s, got both (every_s={self.every_s!r})"
 

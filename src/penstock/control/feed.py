@@ -43,7 +43,8 @@ class FeedState(Enum):
 class Verdict(msgspec.Struct, frozen=True):
     """What comes of a question."""
 
-    answer: Literal["go", "wait", "taken", "no"]
+    answer: Literal["go", "wait", "taken", "no", "never"]
+    """`no`: this start of the query is over, and its next one may be welcome. `never`: no start of it will be."""
     reason: str = ""
     """Why not."""
 
@@ -126,7 +127,7 @@ class Feed:
                 f"the run's checkpoint has micro-batches of query {mark.query}, and this is query {query}: wanted the "
                 f"checkpoint of the StreamingFrame that the run was begun with. To begin anew, give both anew"
             )
-            return Verdict("no", reason)
+            return Verdict("never", reason)
         if query_run in self._given_up:
             return Verdict("no", f"micro-batch {batch} was given up; the query starts again")
         if mark is not None and batch <= mark.batch:
@@ -136,7 +137,7 @@ class Feed:
                 f"wanted micro-batch {mark.batch + 1} of query {query}, got {batch}: those between were fed to another "
                 f"run, or the run's checkpoint is older than the query's"
             )
-            return Verdict("no", reason)
+            return Verdict("never", reason)
         return None
 
     def _another_start(self, query: str, query_run: str, batch: int, *, may_open: bool) -> Verdict:

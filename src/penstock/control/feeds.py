@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from penstock.checkpoint.manifest import FeedMark
 from penstock.control.asking import Answer, NotNow
@@ -26,6 +26,7 @@ from penstock.control.membership import Member, Membership
 from penstock.control.notices import Notices
 from penstock.control.settings import ControlSettings, RunPlan
 from penstock.control.status import Phase
+from penstock.errors import RunError
 
 if TYPE_CHECKING:
     from penstock.control.lifecycle import Lifecycle
@@ -87,8 +88,8 @@ class Feeds:
 
     # ---- questions
 
-    def answer(self, question: FeedQuestion) -> Answer:
-        """What a process of Spark's is told."""
+    def answer(self, question: FeedQuestion, now_s: float) -> Answer:
+        """What a process of Spark's is told. If no start of its query can ever feed this run, the run fails."""
         feed = self._feeds.get(question.component)
         phase = self._lifecycle.phase
         if feed is None:
@@ -102,7 +103,19 @@ class Feeds:
             return Wait() if feed.holds(question.grant) else NotNow(reason="what was pushed is not wanted any more")
         if phase in (Phase.STARTING, Phase.DEPLOYING):
             return Wait()
-        return self._granted(feed, question) if isinstance(question, AskGrant) else self._closed(feed, question)
+        answer: Grant | Wait | Verdict
+        match question:
+            case AskGrant():
+                answer = self._granted(feed, question)
+            case AskTaken():
+                answer = self._closed(feed, question)
+            case _:
+                assert_never(question)
+        if isinstance(answer, Verdict):
+            if answer.answer == "never":
+                self._lifecycle.fail(RunError(f"StreamingFrame {feed.component!r}: {answer.reason}"), now_s)
+            return _answer(answer)
+        return answer
 
     @property
     def _may_open(self) -> bool:
@@ -110,7 +123,7 @@ class Feeds:
         rewinds = self._lifecycle.rewinds
         return self._lifecycle.phase is Phase.RUNNING and (rewinds is None or rewinds.is_at_rest)
 
-    def _granted(self, feed: Feed, asked: AskGrant) -> Answer:
+    def _granted(self, feed: Feed, asked: AskGrant) -> Grant | Wait | Verdict:
         place = self._place_for(feed, asked.node)
         if place is None:
             return Wait()  # its workers are just being restarted
@@ -122,7 +135,7 @@ class Feeds:
             may_open=self._may_open,
         )
         if verdict.answer != "go":
-            return _answer(verdict)
+            return verdict
         self._grants += 1
         feed.granted(self._grants, partition=asked.partition, task=place.task)
         return Grant(
@@ -145,7 +158,7 @@ class Feeds:
         seat = None if worker is None else self._membership.seats.get(worker)
         return None if seat is None or seat.member is None else seat.member.about.node
 
-    def _closed(self, feed: Feed, asked: AskTaken) -> Answer:
+    def _closed(self, feed: Feed, asked: AskTaken) -> Verdict:
         verdict, told = feed.may_close(
             query=asked.query,
             query_run=asked.query_run,
@@ -156,7 +169,7 @@ class Feeds:
         if told:
             rows = {part.grant: part.rows for part in asked.parts}
             self._close(feed, {task: {grant: rows[grant] for grant in grants} for task, grants in told.items()})
-        return _answer(verdict)
+        return verdict
 
     def _close(self, feed: Feed, rows: dict[int, dict[int, int]]) -> None:
         for member in self._membership.members():
@@ -242,6 +255,6 @@ class Feeds:
 
 
 def _answer(verdict: Verdict) -> Answer:
-    if verdict.answer == "no":
+    if verdict.answer in ("no", "never"):
         return NotNow(reason=verdict.reason)
     return Taken() if verdict.answer == "taken" else Wait()

@@ -14,19 +14,26 @@ Spark for no more.
 
 Whatever goes wrong is raised. Then Spark ends all tasks of the stage and starts the whole of it anew, so what Spark
 keeps is the output of one attempt in which nothing failed and nothing was lost.
+
+What user code raises would be raised again. So the worker in which it does tells all others, each leaves word of it on
+its executor, and all raise the same error: whichever Spark reports is the right one, none has to be killed, which takes
+Spark seconds, and the next attempts fail by it at once. A worker that finds a peer gone waits for such word first.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
 import time
+import traceback
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
 
-from penstock.errors import RunError
+from penstock.errors import PenstockError, RingAttachError, RingError, RunError
 from penstock.plan.shape import shape_of
 from penstock.spark.addresses import executor_address
 from penstock.spark.frame_input import FrameInput, FrameSpout
@@ -36,13 +43,13 @@ from penstock.spark.packed_rows import pack
 from penstock.spark.transform_plan import plan_transform
 from penstock.spark.transform_ticket import TransformTicket
 from penstock.topology.shipping import from_bytes
-from penstock.transport.links import LinkReceiver
-from penstock.transport.ring import RingReader, RingSettings
+from penstock.transport.frames import FrameKind
+from penstock.transport.links import LinkReceiver, LinkSender
+from penstock.transport.ring import RingReader, RingSettings, RingWriter, Route
 from penstock.worker.carriers import FrameWay, RingWay
 from penstock.worker.company import Colleague
 from penstock.worker.deployment import Deployment
 from penstock.worker.garbage import GarbageKeeper
-from penstock.worker.peers import way_to
 from penstock.worker.worker import Worker
 
 if TYPE_CHECKING:
@@ -53,6 +60,8 @@ __all__ = ["serve_transform"]
 LOOK_AT_PEERS_EVERY_NS = 50_000_000
 BEREAVED_FOR_NS = 2_000_000_000
 """How long Spark has to end a worker whose peer is gone, until it ends by itself: the peer knows better why."""
+TELL_FOR_S = 1.0
+"""How long it is tried to tell a peer of a failure: it may be busy with user code, and its ring full."""
 IDLE_AT_MOST_S = 0.02
 READ_AHEAD_BYTES = 64 << 20
 MOST_ASSIGNMENTS = 1 << 31  # a frame has four bytes for their number
@@ -71,8 +80,14 @@ class _Whereabouts(msgspec.Struct, frozen=True):
     """Greater than that of any task of an attempt of the stage that failed before."""
 
 
-def serve_transform(ticket: bytes, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Is a worker of a transform until all of them have ended. Yields what comes out here, as it is made, packed."""
+def serve_transform(ticket: bytes, batches: Iterable[pa.RecordBatch], failed: Path) -> Iterator[pa.RecordBatch]:
+    """Is a worker of a transform until all of them have ended. Yields what comes out here, as it is made, packed.
+
+    Args:
+        ticket: a `TransformTicket`.
+        batches: what Spark feeds this task.
+        failed: the file in which an attempt leaves word to the next that user code has raised.
+    """
     from pyspark import BarrierTaskContext
 
     context = BarrierTaskContext.get()
@@ -93,7 +108,7 @@ def serve_transform(ticket: bytes, batches: Iterable[pa.RecordBatch]) -> Iterato
         ) as link,
         contextlib.closing(GarbageKeeper(time.monotonic_ns)) as garbage,
     ):
-        task = _TransformTask(given, context, inbox, link)
+        task = _TransformTask(given, context, inbox, link, failed)
         with contextlib.closing(task.build(batches)):
             garbage.settle()
             yield from task.run(garbage)
@@ -102,37 +117,38 @@ def serve_transform(ticket: bytes, batches: Iterable[pa.RecordBatch]) -> Iterato
 
 
 class _TransformTask:
-    def __init__(self, ticket: TransformTicket, context: Any, inbox: RingReader, link: LinkReceiver) -> None:
+    def __init__(
+        self, ticket: TransformTicket, context: Any, inbox: RingReader, link: LinkReceiver, failed: Path
+    ) -> None:
         self._ticket = ticket
         self._context = context
         self._inbox = inbox
         self._link = link
+        self._failed = failed
         self._own: int = context.partitionId()
         self._bereaved_ns = 0
 
     def build(self, batches: Iterable[pa.RecordBatch]) -> Worker:
         own = self._own
         rows = FrameInput(batches, self._ticket.inputs)
-        peers = self._meet(rows)
-        topology = from_bytes(self._ticket.topology)
+        peers = self._peers = self._meet(rows)
+        # What is still under way from an attempt that failed has another number, and is not taken for ours.
+        self._assignment = max(peer.attempt for peer in peers) % MOST_ASSIGNMENTS + 1
+        try:
+            topology = from_bytes(self._ticket.topology)
+        except Exception:  # of the modules that the user's code is in
+            self._fail(f"the topology cannot be read on this executor\n{traceback.format_exc()}")
         everywhere = {name for name, spec in topology.components.items() if isinstance(spec.logic, _EVERYWHERE)}
         self.uses_links = any(peer.node != peers[own].node for peer in peers)
-        ways: dict[int, FrameWay | None] = {
-            number: way_to(
-                same_node=peer.node == peers[own].node,
-                ring_address=peer.ring_address,
-                link_endpoint=peer.link_endpoint,
-                keys=self._ticket.keys,
-                settings=self._ticket.settings,
-            )
-            for number, peer in enumerate(peers)
-            if number != own
-        }
-        for number, way in ways.items():
-            # A link would do, but what it has not sent yet is lost when we leave, and only nodes are waited for.
-            if peers[number].node == peers[own].node and not isinstance(way, RingWay):
-                message = f"worker {number} is on the same node, and its ring cannot be reached; set PENSTOCK_NODE"
-                raise RunError(message)
+        ways: dict[int, FrameWay | None] = {}
+        for number in range(len(peers)):
+            if number != own:
+                try:
+                    ways[number] = self._way_to(number)
+                except RingAttachError as error:
+                    self._await_word(
+                        f"worker {number} is on the same node, and has died, or set PENSTOCK_NODE: {error}"
+                    )
         self._deployment = Deployment(
             worker=own,
             topology=topology,
@@ -140,15 +156,20 @@ class _TransformTask:
                 shape_of(topology),
                 everywhere=everywhere,
                 nodes=[peer.node for peer in peers],
-                # What is still under way from an attempt that failed has another number, and is not taken for ours.
-                number=max(peer.attempt for peer in peers) % MOST_ASSIGNMENTS + 1,
+                number=self._assignment,
             ),
             inbox=self._inbox,
             ways=ways,
             colleagues=[Colleague(number, peer.node) for number, peer in enumerate(peers)],
             settings=self._ticket.settings,
         )
-        self._worker = self._deployment.build()
+        try:
+            self._worker = self._deployment.build()
+        except PenstockError:
+            raise
+        except Exception:  # of an open() of the user's
+            self._fail(f"a task could not open\n{traceback.format_exc()}")
+        self._worker.intake.hand_failed_to(self._hear)
         for spout in self._worker.spouts:
             if isinstance(spout.logic, FrameSpout):
                 spout.logic.input = rows
@@ -192,9 +213,74 @@ class _TransformTask:
             message = (
                 f"component {failure.component!r} (task {failure.task}) raised {failure.kind}{on}\n{failure.trace}"
             )
-            raise RunError(message)
+            self._fail(message)
+
+    def _way_to(self, number: int) -> RingWay | LinkSender:
+        """To a peer. On the same node no link would do: what it has not sent yet is lost when we leave."""
+        peer, settings = self._peers[number], self._ticket.settings
+        if peer.node == self._peers[self._own].node:
+            return RingWay(RingWriter.attach(peer.ring_address))
+        return LinkSender(
+            endpoint=peer.link_endpoint,
+            keys=self._ticket.keys,
+            high_water_frames=settings.link_high_water_frames,
+            window_ms=settings.link_window_ms,
+        )
+
+    def _fail(self, message: str) -> NoReturn:
+        """User code has raised: no other attempt would go better."""
+        self._leave_word(message)
+        for number in range(len(self._peers)):
+            if number != self._own:
+                with contextlib.suppress(RingError):  # it is gone already
+                    self._tell(number, message)
+        raise RunError(message)
+
+    def _tell(self, number: int, message: str) -> None:
+        way = self._way_to(number)  # a new one: those that there are may be closed, or busy
+        route = Route(target=number, source=self._own, assignment=self._assignment, flags=FrameKind.FAILED)
+        until_ns = time.monotonic_ns() + int(TELL_FOR_S * 1e9)
+        try:
+            while not way.try_send(route, message.encode(errors="replace")) and time.monotonic_ns() < until_ns:
+                time.sleep(0.001)
+        finally:
+            if isinstance(way, LinkSender):
+                way.close(linger_s=TELL_FOR_S)
+            else:
+                way.close()
+
+    def _leave_word(self, message: str) -> None:
+        """To the next attempt, and to workers on this executor. The first word stays."""
+        written = self._failed.with_name(f"{self._failed.name}-{self._own}")
+        with contextlib.suppress(OSError):  # without it the next attempt fails, too, only later
+            written.write_text(message, encoding="utf-8", errors="replace")
+            try:
+                os.link(written, self._failed)
+            finally:
+                written.unlink()
+
+    def _hear(self, record: Any) -> NoReturn:
+        """User code has raised in another worker."""
+        message = bytes(record.payload).decode(errors="replace")
+        self._leave_word(message)
+        raise RunError(message)
+
+    def _look_for_word(self) -> None:
+        if self._failed.exists():
+            raise RunError(self._failed.read_text(encoding="utf-8"))
+
+    def _await_word(self, message: str) -> NoReturn:
+        """A peer is gone: if user code has raised there, that is the error; else this one is, after a while."""
+        until_ns = time.monotonic_ns() + BEREAVED_FOR_NS
+        while time.monotonic_ns() < until_ns:
+            self._look_for_word()
+            for record in self._inbox.read_many(timeout_s=LOOK_AT_PEERS_EVERY_NS / 1e9):
+                if record.flags == FrameKind.FAILED and record.assignment == self._assignment:
+                    self._hear(record)
+        raise RunError(message)
 
     def _look_at_peers(self) -> None:
+        self._look_for_word()
         gone = self._worker.gone_peers()
         if gone and not self._output_task.ended:  # nobody leaves before that, and all may afterwards
             now_ns = time.monotonic_ns()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import logging
 from typing import TYPE_CHECKING
 
@@ -28,9 +29,25 @@ def diagnose(spark: SparkSession, *, workers: int = 2, settings: WorkerSettings 
         settings: how they are sized.
     """
     found = examine_settings(spark, workers=workers, settings=settings or WorkerSettings())
+    found += _pandas(importlib.metadata.version("pandas"))
     if not found:
         found = [Finding(level="ok", what="the session's settings are good for workers")]
     return found + examine_executors(spark, workers=workers)
+
+
+def _pandas(version: str) -> list[Finding]:
+    from penstock.spark.spark_version import HERE, supports_pandas
+
+    if supports_pandas(version):
+        return []
+    return [
+        Finding(
+            level="warning",
+            what=f"pandas {version} with Spark {HERE[0]}.{HERE[1]}, which does not support it",
+            why="Penstock does not use pandas, but Spark's own pandas functions and its pandas API may fail",
+            remedy='if you use those: pip install "pandas<3"',
+        )
+    ]
 
 
 def refuse_or_warn(findings: list[Finding]) -> None:

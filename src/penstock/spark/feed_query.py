@@ -16,7 +16,7 @@ from penstock.spark.feed_ticket import FEED_OPTION, FeedTicket
 from penstock.spark.spark_errors import remote_error
 
 if TYPE_CHECKING:
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
 
 __all__ = ["FeedQuery"]
 
@@ -60,11 +60,11 @@ class FeedQuery:
         self._is_wanted = is_wanted
         self._closing = threading.Event()
         self._lock = threading.Lock()
-        from pyspark.util import inheritable_thread_target
+        from penstock.spark.spark_version import inheriting
 
         self._query = self._started()
         # Spark keeps a connection for each thread that asks it something, and closes it for those it has wrapped.
-        watch = inheritable_thread_target(frame.frame.sparkSession)(self._watch)
+        watch = inheriting(frame.frame.sparkSession, self._watch)
         self._thread = threading.Thread(target=watch, name=f"penstock-feed-{ticket.component}", daemon=True)
         self._thread.start()
 
@@ -73,12 +73,8 @@ class FeedQuery:
         # Formats are looked up in the session that is active in this thread of the JVM. This makes it so.
         frame.frame.sparkSession.createDataFrame([], "nothing int")
         # Not more tasks than may push: whoever is held back holds a slot, and others of the query could need it.
-        writer = (
-            frame.frame.coalesce(self._writers)
-            .writeStream.format("penstock")
-            .option(FEED_OPTION, self._ticket.to_option())
-            .option("checkpointLocation", frame.checkpoint)
-        )
+        writer = self._into_the_run(frame.frame.coalesce(self._writers).writeStream)
+        writer = writer.option("checkpointLocation", frame.checkpoint).outputMode(frame.output_mode)
         if frame.available_now:
             writer = writer.trigger(availableNow=True)
         elif frame.every_s is not None:
@@ -88,6 +84,15 @@ class FeedQuery:
         except Exception as error:  # of many kinds, and none of ours
             message = f"StreamingFrame {self._ticket.component!r}: its query cannot start: {error}"
             raise StartError(message) from error
+
+    def _into_the_run(self, writer: DataStreamWriter) -> DataStreamWriter:
+        from penstock.spark.spark_version import sinks_take_batches
+
+        if sinks_take_batches(self._frame.frame.sparkSession):
+            return writer.format("penstock").option(FEED_OPTION, self._ticket.to_option())
+        from penstock.spark.feed_sink import feeding
+
+        return writer.foreachBatch(feeding(self._ticket))
 
     def _watch(self) -> None:
         failures = 0

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import msgspec
+import pyarrow as pa
 from pyspark import TaskContext
-from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 
 from penstock.control.admin import AdminClient
 from penstock.control.asking import Answer, NotNow
@@ -28,9 +29,15 @@ from penstock.worker.batches import batch_to_payload
 from penstock.worker.peers import way_to
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from pyspark.sql import DataFrame
+    from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
+else:
+    try:
+        from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
+    except ImportError:  # before Spark 4.1, where `feeding` does what Spark does later
+        DataSourceStreamArrowWriter = WriterCommitMessage = object
 
-__all__ = ["FeedSink"]
+__all__ = ["FeedSink", "feeding"]
 
 _ASK_AGAIN_S = 0.003
 _FULL_WAIT_S = 0.0005
@@ -122,6 +129,20 @@ class FeedSink(DataSourceStreamArrowWriter):  # type: ignore[misc]
 
     def abort(self, messages: Sequence[PushedPart | None], batchId: int) -> None:
         """Nothing to do: the query's next start tells the run that this one is over."""
+
+
+def feeding(ticket: FeedTicket) -> Callable[[DataFrame, int], None]:
+    """For ``foreachBatch``: a micro-batch goes through the sink in a job of its own, on classic sessions."""
+    sink = FeedSink(ticket)
+
+    def push(batches: Iterator[pa.RecordBatch]) -> Iterator[Any]:
+        yield pa.RecordBatch.from_pydict({"part": [msgspec.msgpack.encode(sink.write(batches))]})
+
+    def feed(frame: DataFrame, batch: int) -> None:
+        pushed = frame.mapInArrow(push, "part binary").collect()
+        sink.commit([msgspec.msgpack.decode(row.part, type=PushedPart) for row in pushed], batch)
+
+    return feed
 
 
 def _property(context: TaskContext, name: str) -> str:

@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from penstock.connectors.streaming_frame import StreamingFrame
 from penstock.errors import StartError, TopologyError
+from penstock.spark.session import is_connect
 from penstock.spark.session_settings import SessionSettings
-from penstock.spark.streams import spools_of
+from penstock.spark.streams import ensure_registered, spools_of
 from penstock.topology.topology import Topology
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["feeds_of", "queries_beside", "require_no_speculation", "require_own_checkpoints", "session_of_feeds"]
+__all__ = [
+    "feeds_of",
+    "queries_beside",
+    "require_computable",
+    "require_feedable",
+    "require_no_speculation",
+    "require_own_checkpoints",
+    "session_of_feeds",
+]
+
+
+log = logging.getLogger(__name__)
+
+_IS_CHECKED = "spark.sql.streaming.unsupportedOperationCheck"
 
 
 def feeds_of(topology: Topology) -> dict[str, StreamingFrame]:
@@ -31,6 +46,30 @@ def require_own_checkpoints(topology: Topology) -> None:
             raise TopologyError(message)
 
 
+def require_computable(topology: Topology, spark: SparkSession) -> None:
+    """StartError if Spark does not compute a frame in its output mode, such as sums that never end in append mode.
+
+    Spark says so when a query starts, which is late: workers are there by then. A classic session can be asked before.
+    """
+    if is_connect(spark) or not SessionSettings(spark).flag(_IS_CHECKED, default=True):
+        return
+    from pyspark.errors import AnalysisException
+
+    jvm = spark.sparkContext._jvm
+    assert jvm is not None
+    modes = jvm.org.apache.spark.sql.streaming.OutputMode
+    for name, frame in feeds_of(topology).items():
+        plan = frame.frame._jdf.queryExecution().analyzed()
+        mode = modes.Complete() if frame.output_mode == "complete" else modes.Append()
+        try:
+            jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker.checkForStreaming(plan, mode)
+        except AnalysisException as error:
+            message = f"StreamingFrame {name!r}: its query cannot start in output mode {frame.output_mode!r}: {error}"
+            raise StartError(message) from error
+        except Exception as error:  # of many kinds: a Spark that has it elsewhere
+            log.debug("whether Spark computes %r will be known when its query starts: %s", name, error)
+
+
 def require_no_speculation(spark: SparkSession) -> None:
     """StartError if Spark may push the same rows twice at a time, because it finds those who push too slow."""
     if SessionSettings(spark).flag("spark.speculation"):
@@ -39,6 +78,17 @@ def require_no_speculation(spark: SparkSession) -> None:
             "the same rows: wanted spark.speculation=false, got true"
         )
         raise StartError(message)
+
+
+def require_feedable(spark: SparkSession) -> None:
+    """Readies a session for queries that feed runs; StartError if it cannot have any."""
+    from penstock.spark.spark_version import require_version, sinks_take_batches
+
+    if sinks_take_batches(spark):
+        ensure_registered(spark)
+    elif is_connect(spark):
+        # Its `foreachBatch` runs on the server, and the jobs in it are not known to be the query's.
+        require_version(spark, (4, 1), "StreamingFrame over Spark Connect", instead="use a session without Connect")
 
 
 def queries_beside(topology: Topology) -> int:

@@ -36,6 +36,8 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
     start: Manifest | None
     claim: int
     """Greater than that of any run that had it before."""
+    notices: tuple[str, ...] = ()
+    """What a person should know of what the run goes on from."""
 
 
 def delivery_of(delivery: Delivery | None, checkpoint: str | os.PathLike[str] | None) -> Delivery:
@@ -77,8 +79,9 @@ def claimed_checkpoint(
     store = CheckpointStore.open(url)
     store.probe()
     claim = store.claim(run)
+    notices: list[str] = []
     try:
-        shape, latest = saved_shape(topology), store.latest()
+        shape, latest = saved_shape(topology), store.latest(tell=notices.append)
         if latest is not None:
             latest = reopened(latest, feeds=feeds, edges=edges_of(shape_of(topology)))
             _require_resumable(latest, shape, url)
@@ -86,7 +89,9 @@ def claimed_checkpoint(
     except BaseException:
         store.release(run)
         raise
-    return Checkpoint(store=store, shape=shape, start=latest, claim=claim)
+    for notice in notices:
+        log.warning("%s", notice)
+    return Checkpoint(store=store, shape=shape, start=latest, claim=claim, notices=tuple(notices))
 
 
 def _require_resumable(latest: Manifest, shape: SavedShape, url: str | os.PathLike[str]) -> None:

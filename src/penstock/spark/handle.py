@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, overload
 
 from penstock.checkpoint.store import CheckpointStore
 from penstock.control.checkpoint_keeper import CheckpointKeeper
@@ -146,8 +146,17 @@ class Run(Movable, Schedulable):
 
     # ---- ending
 
-    def wait(self, timeout_s: float | None = None) -> bool:
-        """Waits until the run is over and everything that it used is given back; False if it is not in time.
+    @overload
+    def wait(self, timeout_s: None = None) -> Summary: ...
+
+    @overload
+    def wait(self, timeout_s: float) -> Summary | None: ...
+
+    def wait(self, timeout_s: float | None = None) -> Summary | None:
+        """Waits until the run is over and everything that it used is given back. Returns what is left of it.
+
+        Args:
+            timeout_s: how long to wait at most; None is until it is over. If it goes on after that, None is returned.
 
         Raises:
             RunError: the run failed.
@@ -159,26 +168,32 @@ class Run(Movable, Schedulable):
                 self._release()
                 raise
             if end is None:
-                return False
+                return None
             if isinstance(end, Fail):
                 self._explained(end.error)  # as long as there is a session to ask
             self._release()
         self._raise_failure(end)
-        return True
+        return Summary(self.topology, end.summary)
 
-    def drain(self, timeout_s: float | None = None) -> bool:
+    @overload
+    def drain(self, timeout_s: None = None) -> Summary: ...
+
+    @overload
+    def drain(self, timeout_s: float) -> Summary | None: ...
+
+    def drain(self, timeout_s: float | None = None) -> Summary | None:
         """Ends the run in good order: spouts stop, and what is under way is finished. Waits as `wait` does."""
         self._ask(self._server.drain)
         return self.wait(timeout_s)
 
-    def stop(self) -> None:
-        """Ends the run now, whatever is under way, and waits for that.
+    def stop(self) -> Summary:
+        """Ends the run now, whatever is under way, and waits for that. Returns what is left of it.
 
         Raises:
             RunError: the run had failed before.
         """
         self._ask(self._server.stop)
-        self.wait()
+        return self.wait()
 
     def abandon(self) -> None:
         """Ends the run now, however it stands, and raises nothing."""
@@ -201,8 +216,10 @@ class Run(Movable, Schedulable):
 
     def wait_until_begun(self) -> None:
         """Waits until tuples can flow. An error of the start is raised."""
+        # One that stops already has failed to start, if it is not a very short one: its end will tell.
+        early = (Phase.STARTING, Phase.DEPLOYING, Phase.STOPPING)
         with plain_interrupts():
-            while self._end() is None and self.status().phase in (Phase.STARTING, Phase.DEPLOYING):
+            while self._end() is None and self.status().phase in early:
                 time.sleep(_LOOK_EVERY_S)
         end = self._end()
         if end is not None:

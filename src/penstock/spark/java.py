@@ -12,27 +12,29 @@ from penstock.errors import StartError
 
 __all__ = ["require_java"]
 
-OLDEST = 17
-# Spark asks for this module by name. Trimmed runtimes leave it out, and then the JVM does not start.
+# Spark 4 asks for this module by name. Trimmed runtimes leave it out, and then the JVM does not start.
 _MODULE = "jdk.incubator.vector"
+_MODULE_SINCE = 17
 _PATIENCE_S = 60.0
 _REMEDY = "install a full JDK (on Debian: sudo apt-get install default-jre-headless) or point JAVA_HOME to one"
 
 
 def require_java() -> None:
     """Returns if Spark can start here; else StartError says in one sentence what to do."""
-    java = _java()
+    from penstock.spark.spark_version import oldest_java
+
+    oldest, java = oldest_java(), _java()
     if java is None:
-        message = f"Spark needs Java {OLDEST} or newer, and there is no java on the PATH: {_REMEDY}"
+        message = f"Spark needs Java {oldest} or newer, and there is no java on the PATH: {_REMEDY}"
         raise StartError(message)
     version = _version(java)
     if version is None:
-        message = f"Spark needs Java {OLDEST} or newer, and {java} does not tell its version: {_REMEDY}"
+        message = f"Spark needs Java {oldest} or newer, and {java} does not tell its version: {_REMEDY}"
         raise StartError(message)
-    if version < OLDEST:
-        message = f"Spark needs Java {OLDEST} or newer, and {java} is Java {version}: {_REMEDY}"
+    if version < oldest:
+        message = f"Spark needs Java {oldest} or newer, and {java} is Java {version}: {_REMEDY}"
         raise StartError(message)
-    if _version(java, f"--add-modules={_MODULE}") is None:
+    if oldest >= _MODULE_SINCE and _version(java, f"--add-modules={_MODULE}") is None:
         message = f"Spark needs Java's module {_MODULE}, and {java} (Java {version}) comes without it: {_REMEDY}"
         raise StartError(message)
 

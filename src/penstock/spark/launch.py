@@ -128,12 +128,11 @@ class SparkHost:
 
     def _inheriting_thread(self, target: Callable[..., None], name: str, *args: Any) -> threading.Thread:
         """A thread with the scheduler pool, job group and tags of this one."""
-        from pyspark.util import inheritable_thread_target
+        from penstock.spark.spark_version import inheriting
 
         # What it inherits is copied here. A target that was wrapped once must not be started twice: both threads would
         # share the copy, and so each other's tags, and to cancel one would be to cancel both.
-        wrapped = inheritable_thread_target(self._spark)(target)
-        return threading.Thread(target=wrapped, args=args, name=name, daemon=True)
+        return threading.Thread(target=inheriting(self._spark, target), args=args, name=name, daemon=True)
 
     def _submit(self) -> None:
         """What the submitter does. It was made by the caller's thread, so that jobs inherit what is set there."""

@@ -61,6 +61,8 @@ def exchanged(packed: DataFrame, partitions: int) -> DataFrame:
     _, first, *others = packed.columns
     # Where a row goes depends on nothing but its partition, so that it goes there again when a part is computed anew,
     # in whatever order rows come then. And nothing has to be sorted for that, as it has for `repartition`.
-    moved = packed.repartitionById(partitions, _PARTITION)
+    from penstock.spark.spark_version import repartitioned_by_id
+
+    moved = repartitioned_by_id(packed, partitions, _PARTITION)
     rows = moved.selectExpr(f"posexplode(`{first}`) AS ({_ROW}, `{first}`)", *(f"`{other}`" for other in others))
     return rows.selectExpr(f"`{first}`", *(f"`{other}`[{_ROW}] AS `{other}`" for other in others))

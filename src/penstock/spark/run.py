@@ -23,12 +23,15 @@ from penstock.spark.doctor import refuse_or_warn
 from penstock.spark.feeds import (
     feeds_of,
     queries_beside,
+    require_computable,
+    require_feedable,
     require_no_speculation,
     require_own_checkpoints,
     session_of_feeds,
 )
 from penstock.spark.guarantee import claimed_checkpoint, delivery_of, require_replayable
 from penstock.spark.handle import Run
+from penstock.spark.query_progress import require_fitting_queries
 from penstock.spark.session import borrowed_session, spare_slots
 from penstock.spark.settings import RunSettings
 from penstock.spark.settings_check import examine_settings
@@ -40,12 +43,12 @@ from penstock.spark.slots import (
     workers_to_ask_for,
     writers_of_each,
 )
-from penstock.spark.streams import ensure_registered, spools_of
+from penstock.spark.streams import ensure_registered, require_readable, spools_of
 from penstock.spark.summary import Summary
 from penstock.topology.pinned import pinned_components
 from penstock.topology.scaling import unscalable_components
 from penstock.topology.shipping import to_bytes
-from penstock.topology.topology import Topology
+from penstock.topology.topology import Topology, require_topology
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -105,10 +108,12 @@ def run(
         checkpoint=checkpoint,
         **settings,
     ) as running:
-        while not running.wait(timeout_s=None if progress is None else _PROGRESS_EVERY_S):
-            assert progress is not None
-            progress(running)
-        summary = running.summary()
+        if progress is None:
+            summary = running.wait()
+        else:
+            while (over := running.wait(_PROGRESS_EVERY_S)) is None:
+                progress(running)
+            summary = over
     for failure in summary.metrics.failures:
         # What was refused and not raised has no traceback, and the message says it all.
         raised = "Traceback (most recent call last)" in failure.traceback
@@ -129,6 +134,7 @@ def start(
     **settings: Any,
 ) -> Run:
     """Starts a topology, and returns when tuples can flow. Arguments and errors are those of `run`."""
+    require_topology(topology)
     topology.check()
     require_own_checkpoints(topology)
     settings["delivery"] = promised = delivery_of(delivery, checkpoint)
@@ -144,10 +150,15 @@ def start(
     planned = scheduler_named(scheduler) if isinstance(scheduler, str) else scheduler
     plan = _plan_of(topology, planned, asked)
     queries = queries_beside(topology)
+    if spools_of(topology):
+        require_readable(spark)
     with contextlib.ExitStack() as resources:
         session = resources.enter_context(borrowed_session(session_of_feeds(topology, spark), workers=workers))
-        if spools_of(topology) or plan.feeds:
+        if spools_of(topology):
             ensure_registered(session)
+        if plan.feeds:
+            require_computable(topology, session)
+            require_feedable(session)
         if plan.feeds and promised == "exactly_once":
             require_no_speculation(session)
         slots = count_slots(session)
@@ -161,9 +172,16 @@ def start(
         saved = None if checkpoint is None else claimed_checkpoint(topology, checkpoint, run=plan.run, feeds=plan.feeds)
         if saved is not None:
             plan = msgspec.structs.replace(
-                plan, checkpoint_url=saved.store.url, shape=saved.shape, start=saved.start, claim=saved.claim
+                plan,
+                checkpoint_url=saved.store.url,
+                shape=saved.shape,
+                start=saved.start,
+                claim=saved.claim,
+                notices=saved.notices,
             )
         try:
+            if saved is not None and saved.start is not None:
+                require_fitting_queries(session, feeds_of(topology), saved.start.feeds)
             begun = Run(
                 topology,
                 plan,

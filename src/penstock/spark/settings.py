@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -57,5 +58,13 @@ def _checked(values: dict[str, Any], kind: type[_Settings]) -> _Settings:
     try:
         return msgspec.convert(values, kind)
     except msgspec.ValidationError as error:
-        message = f"a setting of the run has a wrong value: {error}"
-        raise ValueError(message) from error
+        raise ValueError(_refusal(str(error), values)) from error
+
+
+def _refusal(said: str, values: dict[str, Any]) -> str:
+    """What msgspec says of a value, with the setting in front and the value at the end."""
+    found = re.fullmatch(r"Expected `(.*)`, got `.*` - at `\$\.(\w+)`", said)
+    if found is None:
+        return f"a setting of the run has a wrong value: {said}"
+    wanted, name = found.groups()
+    return f"{name} must be of type {wanted}, got {values[name]!r}"

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from penstock.spark.finding import Finding
+from penstock.spark.session import is_connect
 from penstock.spark.session_settings import SessionSettings
 from penstock.worker.settings import WorkerSettings
 
@@ -20,13 +23,19 @@ __all__ = ["examine_settings"]
 _PYTHON_MIB = 200
 _LEAST_OVERHEAD_MIB = 384
 
+# Masters whose executors are started in an empty folder. On Kubernetes it is one of the image, which may have a Python.
+_FRESH_FOLDERS = ("spark://", "yarn")
+_ARCHIVES = ("spark.archives", "spark.yarn.dist.archives")
+
 
 def examine_settings(spark: SparkSession, *, workers: int, settings: WorkerSettings) -> list[Finding]:
     """Everything that is not as it should be. Nothing is started for it."""
     setting = SessionSettings(spark)
     return [
+        *_executor_python(spark, setting),
         *_idle_kill(setting),
         *_threads(),
+        *_distutils(),
         *_speculation(setting),
         *_retries(setting),
         *_comings_and_goings(setting),
@@ -34,6 +43,28 @@ def examine_settings(spark: SparkSession, *, workers: int, settings: WorkerSetti
         *_profiler(setting),
         *_memory(setting, workers, settings),
     ]
+
+
+def _executor_python(spark: SparkSession, setting: SessionSettings) -> Iterator[Finding]:
+    """A path that begins where an executor was started leads somewhere only if Spark has unpacked an archive there."""
+    if is_connect(spark) or not setting.text("spark.master").startswith(_FRESH_FOLDERS):
+        return
+    python: str = spark.sparkContext.pythonExec
+    folder, *within = Path(python).parts
+    archives = [one for key in _ARCHIVES for one in setting.text(key).split(",") if one]
+    if not within or folder == "/" or folder in map(_unpacked_as, archives):
+        return
+    yield Finding(
+        level="error",
+        what=f"executors have no {python}",
+        why=f"Spark unpacks no archive as {folder!r} for them; archives: {', '.join(archives) or 'none'}",
+        remedy=f"ship one with --archives env.tar.gz#{folder}, or set PYSPARK_PYTHON to a path that all nodes have",
+    )
+
+
+def _unpacked_as(archive: str) -> str:
+    place, _, name = archive.strip().partition("#")
+    return name or PurePosixPath(place).name
 
 
 def _idle_kill(setting: SessionSettings) -> Iterator[Finding]:
@@ -62,6 +93,18 @@ def _threads() -> Iterator[Finding]:
             what="PYSPARK_PIN_THREAD is false",
             why="each worker is a job that is submitted, and cancelled, by a thread of its own",
             remedy="unset PYSPARK_PIN_THREAD before the session starts",
+        )
+
+
+def _distutils() -> Iterator[Finding]:
+    from penstock.spark.spark_version import lacks_distutils
+
+    if lacks_distutils():
+        yield Finding(
+            level="error",
+            what=f"Spark 3.5 imports distutils, which Python {sys.version_info[0]}.{sys.version_info[1]} does not have",
+            why="each worker is a job in Python, and all of them fail",
+            remedy="pip install setuptools on driver and executors, or use Python 3.11",
         )
 
 

@@ -14,7 +14,7 @@ from penstock.topology.topology import Topology
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["ensure_registered", "most_per_trigger", "register", "spool_url", "spools_of"]
+__all__ = ["ensure_registered", "most_per_trigger", "register", "require_readable", "spool_url", "spools_of"]
 
 _REGISTERED = "spark.penstock.registered"
 
@@ -28,12 +28,25 @@ def register(spark: SparkSession) -> None:
     """Teaches a session the format ``penstock``, so that it can read streams.
 
     `ps.start` and `ps.run` do that by themselves for the session that they use, if the topology has a `SparkStream` or
-    a `StreamingFrame`.
+    a `StreamingFrame`. A session of Spark 3.5 cannot learn it.
+
+    Raises:
+        StartError: the session's Spark is older than 4.0.
     """
+    require_readable(spark)
     from penstock.spark.stream_source import PenstockSource  # it needs PySpark when it is imported
 
     spark.dataSource.register(PenstockSource)
     spark.conf.set(_REGISTERED, "true")
+
+
+def require_readable(spark: SparkSession | None) -> None:
+    """StartError if Spark has no Python data sources, and so can read no spool. Without a session, PySpark here."""
+    from penstock.spark.spark_version import require_version
+
+    require_version(
+        spark, (4, 0), 'SparkStream, as format("penstock"),', instead="write with ps.ParquetSink, which any Spark reads"
+    )
 
 
 def ensure_registered(spark: SparkSession) -> None:
@@ -75,11 +88,15 @@ def spool_url(options: Mapping[str, str]) -> str:
     return run.streams[options["stream"]]
 
 
-def most_per_trigger(options: Mapping[str, str]) -> tuple[int | None, int | None]:
+def most_per_trigger(options: Mapping[str, str], *, known: bool = True) -> tuple[int | None, int | None]:
     """How many files and how many bytes a micro-batch may have; None is any number.
 
+    Args:
+        options: those of the query.
+        known: whether this Spark can be held to a limit.
+
     Raises:
-        RunError: that is not what the options say.
+        RunError: that is not what the options say, or they say it in vain.
     """
     given = {name: options[name.lower()] for name in _LIMITS if name.lower() in options}
     for name, value in given.items():
@@ -88,6 +105,9 @@ def most_per_trigger(options: Mapping[str, str]) -> tuple[int | None, int | None
             raise RunError(message)
     if len(given) > 1:
         message = f'format "penstock": wanted {" or ".join(_LIMITS)}, got both'
+        raise RunError(message)
+    if given and not known:
+        message = f'format "penstock": option {next(iter(given))} needs Spark 4.2 or newer: leave it out, or use that'
         raise RunError(message)
     files, size = (int(given[name]) if name in given else None for name in _LIMITS)
     return files, size

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from typing import Any
 
 from penstock.connectors.collect import Collect
@@ -42,6 +43,10 @@ class Summary:
 
     def __repr__(self) -> str:
         return f"Summary({self.status.topology!r}, {self.status.phase}, {self.status.run_s:.1f} s)"
+
+    def _repr_html_(self) -> str:
+        """In a notebook."""
+        return f"<div>{html.escape(str(self))}</div>{self.metrics._repr_html_()}"
 
     def __str__(self) -> str:
         metrics = self.metrics

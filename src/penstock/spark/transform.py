@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import secrets
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from penstock.connectors.column_types import Column
+from penstock.connectors.from_frame import why_no_dataframe
 from penstock.errors import StartError, TopologyError
 from penstock.spark.frame_input import FrameSpout
 from penstock.spark.frame_output import Farewell, FrameOutput
@@ -23,7 +26,7 @@ from penstock.topology.groupings import Broadcast, LocalOrShuffle
 from penstock.topology.part import part_of, with_bolt
 from penstock.topology.shipping import to_bytes
 from penstock.topology.spec import ComponentSpec, Subscription
-from penstock.topology.topology import Topology
+from penstock.topology.topology import Topology, require_topology
 from penstock.transport.links import LinkKeys
 from penstock.version import __version__
 from penstock.worker.settings import WorkerSettings
@@ -77,6 +80,7 @@ def transform(
         SlotsError: Spark has fewer slots than workers are asked for.
         StartError: the session cannot run barrier stages, or has a guard switched off that they need.
     """
+    _require_mapping(inputs)
     part = _fed(topology, inputs, output)
     session = _session_of(inputs)
     declared = session.createDataFrame([], schema).schema if isinstance(schema, str) else schema
@@ -102,7 +106,7 @@ def transform(
         frame.select(*map(quoted, part.components[name].streams[DEFAULT_STREAM])) for name, frame in inputs.items()
     ]
     rows = _in_partitions(union_of(taken), count)
-    task = _task(msgspec.msgpack.encode(ticket), __version__)
+    task = _task(msgspec.msgpack.encode(ticket), __version__, name=secrets.token_hex(8))
     made = rows.mapInArrow(task, packed_schema(declared), barrier=True)
     # Behind a barrier stage Spark refuses whatever looks at some of the partitions only, such as show() and take().
     return exchanged(made, count)
@@ -115,12 +119,21 @@ def _in_partitions(frame: DataFrame, count: int) -> DataFrame:
     """
     if known_partitions(frame) == count:
         return frame
+    from penstock.spark.spark_version import repartitioned_by_id
+
     marked = frame.selectExpr("*", f"spark_partition_id() AS {_PARTITION}")
-    return marked.repartitionById(count, _PARTITION).drop(_PARTITION)
+    return repartitioned_by_id(marked, count, _PARTITION).drop(_PARTITION)
+
+
+def _require_mapping(inputs: object) -> None:
+    if not isinstance(inputs, Mapping):
+        message = f"inputs: wanted a dict from the names of spouts to DataFrames, got a {type(inputs).__name__}"
+        raise TopologyError(message)
 
 
 def _fed(topology: Topology, inputs: Mapping[str, DataFrame], output: str) -> Topology:
     """What the output depends on, with a `FrameSpout` in the place of each spout that is fed; checked."""
+    require_topology(topology)
     components = topology.components
     if output not in components:
         message = f"output: wanted a component of topology {topology.name!r} ({_listed(components)}), got {output!r}"
@@ -150,6 +163,10 @@ def _replaced(spec: ComponentSpec, inputs: Mapping[str, DataFrame]) -> Component
 
 
 def _require_table(spec: ComponentSpec, frame: DataFrame) -> None:
+    complaint = why_no_dataframe(frame)
+    if complaint is not None:
+        message = f"inputs[{spec.name!r}]: wanted a DataFrame, {complaint}"
+        raise TopologyError(message)
     if frame.isStreaming:
         message = f"inputs[{spec.name!r}]: wanted a table, got a streaming DataFrame; ps.StreamingFrame takes streams"
         raise TopologyError(message)
@@ -172,7 +189,7 @@ def _session_of(inputs: Mapping[str, DataFrame]) -> SparkSession:
 
 
 def _columns(declared: StructType, output: str, part: Topology) -> list[Column]:
-    from pyspark.sql.pandas.types import to_arrow_type
+    from penstock.spark.spark_version import arrow_schema_of
 
     fields = part.components[output].streams.get(DEFAULT_STREAM, ())
     if tuple(declared.names) != fields:
@@ -181,11 +198,11 @@ def _columns(declared: StructType, output: str, part: Topology) -> list[Column]:
     return [
         Column(
             name=field.name,
-            type=to_arrow_type(field.dataType, timezone="UTC"),
+            type=arrow,
             declared=field.dataType.simpleString() + ("" if field.nullable else " not null"),
             nullable=field.nullable,
         )
-        for field in declared.fields
+        for field, arrow in zip(declared.fields, arrow_schema_of(declared).types, strict=True)
     ]
 
 
@@ -211,13 +228,20 @@ def _require_barriers(session: SparkSession) -> None:
 
 
 def _require_guards(session: SparkSession) -> None:
+    from penstock.spark.spark_version import require_version, version_of
+
     settings = SessionSettings(session)
+    if version_of(session) < (4, 2) and re.match(r"local(\[|$)", settings.text("spark.master")):
+        return  # the guards are missing, or off by default, and not needed: the executor is lost only with its driver
+    require_version(
+        session,
+        (4, 1),
+        "a transform on a cluster",
+        instead="when an executor is lost, older ones may mix the rows of two attempts, and the answer is wrong",
+    )
     for guard in _GUARDS:
         if not settings.flag(guard, default=True):
-            message = (
-                f"a transform could give a wrong answer when an executor is lost: wanted {guard}=true, as it is by "
-                f"default, got false"
-            )
+            message = f"a transform could give a wrong answer when an executor is lost: wanted {guard}=true, got false"
             raise StartError(message)
 
 
@@ -246,12 +270,28 @@ def _listed(names: Any) -> str:
     return ", ".join(map(repr, names)) or "none"
 
 
-def _task(ticket: bytes, version: str) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """What Spark runs on the executors. Shipped by value, with nothing of ours in it (see penstock.spark.launch)."""
+def _task(ticket: bytes, version: str, name: str) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """What Spark runs on the executors. Shipped by value, with nothing of ours in it (see penstock.spark.launch).
+
+    Spark cannot know that an exception of user code will be raised again, and tries a stage that has failed some times.
+    So an attempt in which user code has raised leaves word of it on its executors, and the next fails there by the same
+    error, before it has read a row or imported anything.
+    """
 
     def work(batches: Iterator[Any]) -> Iterator[Any]:
+        import os
         import sys
+        import tempfile
+        from pathlib import Path
 
+        from pyspark import TaskContext
+
+        # A folder of the executor, which Spark removes with it. An evaluation has a stage of its own.
+        folder = os.environ.get("SPARK_LOCAL_DIRS", tempfile.gettempdir()).split(",")[0]
+        context: Any = TaskContext.get()
+        failed = Path(folder, f"penstock-{name}-stage-{context.stageId()}-failed")
+        if failed.exists():
+            raise RuntimeError(failed.read_text(encoding="utf-8"))
         try:
             from penstock.spark.barrier_worker import serve_transform
             from penstock.version import __version__
@@ -261,6 +301,6 @@ def _task(ticket: bytes, version: str) -> Callable[[Iterator[pa.RecordBatch]], I
         if __version__ != version:
             message = f"this executor has Penstock {__version__}, and the driver {version}: install the same on both"
             raise ImportError(message)
-        yield from serve_transform(ticket, batches)
+        yield from serve_transform(ticket, batches, failed)
 
     return work

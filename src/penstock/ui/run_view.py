@@ -63,12 +63,9 @@ def _headline(status: RunStatus, metrics: RunMetrics) -> Text:
 
 
 def _pressure(one: PressureMetrics) -> Text:
-    """Who is too slow, and what comes of it: `exclam1 is too slow: helped by compute (100 %); stops nobody; 12 s`."""
-    helped = ", ".join(f"{name} ({share:.0%})" for name, share in sorted(one.helped_by.items()))
-    help_ = f"helped by {helped}" if helped else "nobody helps"
-    stops = f"stops {', '.join(one.stops)}" if one.stops else "stops nobody"
-    text = f"{one.component} is too slow: {help_}; {stops}; {duration(round((one.asked_s + one.stopping_s) * 1e9))}"
-    return Text(text, style="red" if one.stops else "yellow")
+    """Who is too slow, or waits for one that is, and for how long that was so in all."""
+    lasted = duration(round((one.asked_s + one.stopping_s) * 1e9))
+    return Text(f"{one}; {lasted}", style="red" if one.stops and not one.waits_for else "yellow")
 
 
 def _components(metrics: RunMetrics) -> Table:
