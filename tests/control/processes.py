@@ -7,7 +7,7 @@ import secrets
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,8 @@ import msgspec
 from penstock.control.agent import run_worker
 from penstock.control.checkpoint_keeper import CheckpointKeeper
 from penstock.control.controller import Controller
-from penstock.control.events import HostEnded
+from penstock.control.events import Event, HostEnded
+from penstock.control.instructions import Instruction
 from penstock.control.keys import RunKeys
 from penstock.control.metrics import RunMetrics
 from penstock.control.server import ControlServer
@@ -99,8 +100,9 @@ class ProcessHost:
 class ProcessRun:
     """A run: who takes part, and what came of it."""
 
-    def __init__(self, topology: Topology, server: ControlServer, host: ProcessHost) -> None:
+    def __init__(self, topology: Topology, controller: Controller, server: ControlServer, host: ProcessHost) -> None:
         self._topology = topology
+        self._controller = controller
         self.server = server
         self.host = host
 
@@ -120,11 +122,6 @@ class ProcessRun:
         (worker,) = (one.worker for one in self.server.metrics().tasks if f"{one.component}[{one.index}]" == label)
         return worker
 
-    def last_decision(self) -> str | None:
-        """What became of the last decision so far."""
-        decisions = self.status().decisions
-        return decisions[-1].state if decisions else None
-
     def await_notice(self, *texts: str) -> str:
         """Waits until a notice has all of these texts, and returns it."""
 
@@ -135,15 +132,36 @@ class ProcessRun:
         return found()[0]
 
     def await_tuples(self, component: str, count: int = 1, *, patience_s: float = PATIENCE_S) -> None:
-        """Waits until a component has processed so many more tuples."""
-        wanted = self._processed(component) + count
+        """Waits until a component has processed so many more tuples. Its source must not end before."""
+        wanted = self.processed(component) + count
         what = f"{component} processes {count} more tuples"
-        wait_until(lambda: self._processed(component) >= wanted, what, patience_s=patience_s)
+        wait_until(lambda: self.processed(component) >= wanted, what, patience_s=patience_s)
 
-    def _processed(self, component: str) -> int:
+    def processed(self, component: str) -> int:
+        """How many tuples a component has processed so far."""
         return sum(one.processed for one in self.server.metrics().components if one.name == component)
 
-    def summary(self, timeout_s: float = 60.0) -> Summary:
+    def await_all(self) -> None:
+        """Waits until all workers are at work."""
+        wait_until(lambda: all(one.state == "begun" for one in self.status().workers), "all work")
+
+    def when_decision_is(self, state: str, act: Callable[[], None]) -> None:
+        """Does something, once, when the last decision is in this state, however soon that is over.
+
+        In the controller's thread, before the next event that it handles: so no state is missed that lasts at all.
+        """
+        handle, done = self._controller.handle, False
+
+        def handle_after_acting(event: Event, now_s: float) -> list[Instruction]:
+            nonlocal done
+            if not done and (decisions := self._controller.status(now_s).decisions) and decisions[-1].state == state:
+                done = True
+                act()
+            return handle(event, now_s)
+
+        self._controller.handle = handle_after_acting  # type: ignore[method-assign]
+
+    def summary(self, timeout_s: float = PATIENCE_S) -> Summary:
         end = self.server.wait(timeout_s)
         assert end is not None, f"not over after {timeout_s:g} s: {self.status()}"
         error = getattr(end, "error", None)
@@ -162,6 +180,8 @@ def processes(
     **given: Any,
 ) -> Iterator[ProcessRun]:
     """Runs a topology, exactly once if there is a checkpoint, and at least once if not and nothing else is said."""
+    # A process that gets no turn for a second on a busy machine is not to be taken for one that was stopped.
+    given.setdefault("detection_s", 10.0)
     given.setdefault("delivery", "at_least_once" if checkpoint is None else "exactly_once")
     settings = RunSettings.of(workers=workers, min_workers=None, given=given)
     shape = shape_of(topology)
@@ -183,7 +203,8 @@ def processes(
         saved = None if checkpoint is None else claimed_checkpoint(topology, checkpoint, run=plan.run)
         if saved is not None:
             plan = msgspec.structs.replace(plan, checkpoint_url=saved.store.url, shape=saved.shape, start=saved.start)
-        server = stack.enter_context(ControlServer(Controller(plan, settings.control), keys=keys))
+        controller = Controller(plan, settings.control)
+        server = stack.enter_context(ControlServer(controller, keys=keys))
 
         def ticket(worker: int, launch: int, attempt: int) -> Ticket:
             return Ticket(
@@ -205,7 +226,7 @@ def processes(
         host = ProcessHost(server, ticket)
         stack.callback(host.close)
         server.launch(host, keeper)
-        yield ProcessRun(topology, server, host)
+        yield ProcessRun(topology, controller, server, host)
 
 
 if __name__ == "__main__":

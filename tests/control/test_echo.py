@@ -17,7 +17,7 @@ from penstock.transport.links import LinkKeys
 from tests.control.stage import PLAN, register
 from tests.control.test_rewinds import SHAPE
 from tests.control.troupe import Played, Troupe, troupe, worker
-from tests.ring.patience import wait_until
+from tests.ring.patience import PATIENCE_S, wait_until
 
 
 def ticket_of(run: Troupe, keys: LinkKeys | None = None) -> Ticket:
@@ -33,7 +33,7 @@ def ticket_of(run: Troupe, keys: LinkKeys | None = None) -> Ticket:
 
 @pytest.fixture
 def run() -> Iterator[Troupe]:
-    with troupe(detection_s=0.8, restart_after_s=1000.0) as made:
+    with troupe(detection_s=2.0, restart_after_s=1000.0) as made:
         yield made
 
 
@@ -52,7 +52,7 @@ def test_a_worker_that_says_nothing_is_reached_by_its_echo_and_only_by_it(run: T
     with worker(run) as played:
         with Echo(ticket_of(run), played.client.name):
             begun(played)
-            wait_until(lambda: run.server.status().run_s > 2.0, "longer than it takes to be taken for silent")
+            wait_until(lambda: run.server.status().run_s > 5.0, "longer than it takes to be taken for silent")
             assert not has_notice(run, "is silent")
         wait_until(lambda: has_notice(run, "is silent"), "without its echo it is out of reach")
 
@@ -79,7 +79,7 @@ def test_what_turns_is_not_told_of_and_what_is_no_task_is_not_either(run: Troupe
 
     with SlowCalls(ticket_of(run), b"somebody", turns, look_every_s=0.01):
         for _ in range(5):
-            assert looked.acquire(timeout=20)
+            assert looked.acquire(timeout=PATIENCE_S)
     assert call_of(None) is None
     assert run.server.status().notices == ()
 

@@ -26,3 +26,10 @@ def test_one_that_is_awaited_begins_soon_and_others_with_longer_pauses() -> None
     assert begun_at(epochs, first_ms=5000, last_ms=5010, awaited=True) == [5000], (
         "the next one that waits is not the last"
     )
+
+
+def test_one_that_is_hurried_begins_at_once_and_the_next_one_as_usual() -> None:
+    epochs = Epochs(every_s=1.0)
+    assert begun_at(epochs, first_ms=0, last_ms=1500, awaited=False) == [1000]
+    epochs.hurry()
+    assert begun_at(epochs, first_ms=1500, last_ms=3000, awaited=False) == [1500, 2500]

@@ -79,7 +79,8 @@ def test_exactly_once_a_move_begins_right_behind_a_commit() -> None:
     said = commits(stage, first, second, 1)
     assert kinds(said, first) == ["Committed", "Prepare"]
     said = preparing(stage, first, second)
-    assert only(said, first, Switch) == Switch(assignment=2, epoch=1)
+    assert only(said, first, Switch) == Switch(assignment=2)
+    assert not begun(stage.passes(200.0, first, second), first), "as long as tasks are on their way"
 
 
 def test_exactly_once_a_move_waits_if_the_last_epoch_was_given_up() -> None:

@@ -13,37 +13,16 @@ import pytest
 
 from penstock.connectors.collect import Collect
 from penstock.topology.bolts import BatchBolt, KeyedBolt
-from penstock.topology.spouts import Spout
 from penstock.topology.topology import Topology
 from penstock.topology.tuples import Tuple
 from tests.control.processes import processes
+from tests.endless import End, Numbers, NumbersUntilTold
 from tests.ring.patience import wait_until
 
 EPOCH_S = 0.2
 KEYS = 7
-
-
-class Numbers(Spout):
-    """Counts, not too fast."""
-
-    fields = ("n",)
-
-    def __init__(self, count: int) -> None:
-        self.count = count
-        self.next_number = 0
-
-    def next(self) -> Any:
-        if self.next_number >= self.count:
-            raise StopIteration
-        time.sleep(0.001)
-        first, self.next_number = self.next_number, min(self.count, self.next_number + 10)
-        return [(number,) for number in range(first, self.next_number)]
-
-    def position(self) -> int:
-        return self.next_number
-
-    def seek(self, position: int) -> None:
-        self.next_number = position
+# How many numbers come at the end, fast.
+MORE = 5_000
 
 
 class Numbered(KeyedBolt):
@@ -56,9 +35,9 @@ class Numbered(KeyedBolt):
         return key, number
 
 
-def counted(count: int, pass_on: Any = lambda tup: tup) -> Topology:
+def counted(to: int | End, pass_on: Any = lambda tup: tup) -> Topology:
     topo = Topology("counted")
-    numbers = topo.spout("numbers", Numbers(count))
+    numbers = topo.spout("numbers", NumbersUntilTold(to) if isinstance(to, End) else Numbers(to, pause_s=0.005))
     passed = topo.bolt("pass", pass_on, numbers.shuffle(), tasks=3, fields=("n",))
     keyed = topo.bolt("key", lambda tup: (tup.n % KEYS,), passed.shuffle(), tasks=2, fields=("key",))
     topo.bolt("rows", Collect(), topo.bolt("number", Numbered(), keyed.by("key"), tasks=2).shuffle())
@@ -78,9 +57,14 @@ def assert_exact(summary: Any, numbers: list[int]) -> None:
 
 
 def test_exactly_once_goes_on_without_a_stopped_worker_which_is_welcome_when_it_wakes_up(tmp_path: Path) -> None:
-    count = 40_000
+    end = End(tmp_path)
     with processes(
-        counted(count), workers=3, checkpoint=tmp_path / "checkpoint", epoch_every_s=EPOCH_S, restart_after_s=600.0
+        counted(end),
+        workers=3,
+        checkpoint=tmp_path / "checkpoint",
+        epoch_every_s=EPOCH_S,
+        detection_s=1.0,
+        restart_after_s=600.0,
     ) as run:
         run.await_tuples("seen")
         victim = run.pid(1)
@@ -94,41 +78,55 @@ def test_exactly_once_goes_on_without_a_stopped_worker_which_is_welcome_when_it_
         run.await_notice(f"pid {victim}", "can be reached again")
         wait_until(lambda: run.status().workers[1].state == "begun", "it has tasks again")
         assert run.pid(1) == victim
+        run.await_tuples("seen", 100)
+        end.tell(more=MORE)
         summary = run.summary()
-    assert_exact(summary, [*range(count)])
+    assert_exact(summary, [*range(end.count)])
     assert summary.status.restarts == 0
 
 
 @pytest.mark.parametrize("exactly_once", [True, False])
 def test_a_worker_that_stays_stopped_is_replaced(tmp_path: Path, exactly_once: bool) -> None:
-    count = 15_000
+    end = End(tmp_path)
     checkpoint = tmp_path / "checkpoint" if exactly_once else None
-    with processes(counted(count), workers=3, checkpoint=checkpoint, epoch_every_s=EPOCH_S, restart_after_s=1.0) as run:
+    with processes(
+        counted(end), workers=3, checkpoint=checkpoint, epoch_every_s=EPOCH_S, detection_s=1.0, restart_after_s=1.0
+    ) as run:
         run.await_tuples("seen")
         victim = run.pid(1)
         os.kill(victim, signal.SIGSTOP)
         run.await_notice("worker 1", f"pid {victim}", "is lost: silent for")
         wait_until(lambda: run.status().workers[1].generation == 2, "another process is in its place")
+        end.tell(more=MORE)
         summary = run.summary()
     if exactly_once:
-        assert_exact(summary, [*range(count)])
+        assert_exact(summary, [*range(end.count)])
     else:
-        assert {row.n for row in summary.collected("seen")} == {*range(count)}
+        assert {row.n for row in summary.collected("seen")} == {*range(end.count)}
 
 
 # ---- in a call
 
 
 def test_a_slow_call_is_named_and_waited_for(tmp_path: Path) -> None:
+    noticed = tmp_path / "noticed"
+
     def pass_slowly(tup: Tuple) -> Any:
-        if tup.n == 500:
-            time.sleep(4.0)
+        while tup.n == 500 and not noticed.exists():
+            time.sleep(0.01)
         return (tup.n,)
 
+    # The call takes longer than a worker may be silent: it lasts until the notice is there.
     with processes(
-        counted(1000, pass_slowly), workers=2, checkpoint=tmp_path / "checkpoint", restart_after_s=1.0, slow_call_s=2.5
+        counted(1000, pass_slowly),
+        workers=2,
+        checkpoint=tmp_path / "checkpoint",
+        detection_s=3.0,
+        restart_after_s=1.0,
+        slow_call_s=5.0,
     ) as run:
         notice = run.await_notice("has been in a call of 'pass'")
+        noticed.touch()
         summary = run.summary()
     assert "pass_slowly (test_processes.py:" in notice
     assert_exact(summary, [*range(1000)])
@@ -141,13 +139,17 @@ def test_a_call_that_lets_no_python_run_beside_it_is_waited_for_too(tmp_path: Pa
         if tup.n == 500:
             began_s = time.monotonic()
             size = 10**7
-            while time.monotonic() < began_s + 2.5:
+            while time.monotonic() < began_s + 6.0:
                 size = 2 * size if time.monotonic() < began_s + 0.5 else size
                 sum(range(size))  # holds Python's lock for all its time
         return (tup.n,)
 
     with processes(
-        counted(1000, pass_selfishly), workers=2, checkpoint=tmp_path / "checkpoint", restart_after_s=0.5
+        counted(1000, pass_selfishly),
+        workers=2,
+        checkpoint=tmp_path / "checkpoint",
+        detection_s=3.0,
+        restart_after_s=1.0,
     ) as run:
         summary = run.summary()
     assert_exact(summary, [*range(1000)])

@@ -17,6 +17,7 @@ from penstock._native import Histogram
 from penstock.control.metrics import HelpCounts, PairCounts, RunMetrics, TaskCounts
 from penstock.control.prometheus import prometheus_text
 from penstock.control.protocol import Report
+from penstock.flow.relief import ReliefState
 from tests.control.stage import RUN, Stage
 
 WHOSE = {"run": RUN, "topology": "wordcount"}
@@ -39,6 +40,7 @@ FAMILIES: dict[str, tuple[str, set[str]]] = {
     "penstock_edge_hop_latency_seconds": ("gauge", {"edge", "source", "via", "stream", "target", "quantile"}),
     "penstock_pressure_seconds": ("counter", {"component", "state"}),
     "penstock_pressure_episodes": ("counter", {"component"}),
+    "penstock_waits_for_info": ("gauge", {"component", "too_slow"}),
     "penstock_stopped_seconds": ("counter", {"component", "by"}),
     "penstock_help_ratio": ("gauge", {"source", "target"}),
     "penstock_end_to_end_latency_seconds": ("histogram", set()),
@@ -71,6 +73,8 @@ def report(times: int, *values_ns: int) -> Report:
                 backlog=10,
                 episodes=times,
                 stopping_ns=50_000_000 * times,
+                pressure=ReliefState.STOPPING,
+                stopped_now=(3,),
             ),
         ),
         helps=(HelpCounts(edge=0, task=0, processed=20 * times),),
@@ -133,7 +137,7 @@ def test_names_follow_the_conventions_of_prometheus(stage: Stage) -> None:
         kind = FAMILIES[name][0]
         exposed = f"{name}_total" if kind == "counter" else name
         # A base unit, or what is counted, last; `_total` for what only grows, and for nothing else.
-        assert re.search(r"_(seconds|bytes|tuples|restarts|episodes|ratio)(_total)?$", exposed)
+        assert re.search(r"_(seconds|bytes|tuples|restarts|episodes|ratio|info)(_total)?$", exposed)
         assert exposed.endswith("_total") == (kind == "counter")
         assert text.count(f"# TYPE {exposed} {kind}\n") == 1
         assert text.count(f"# HELP {exposed} {family.documentation}\n") == 1

@@ -4,6 +4,7 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import msgspec
@@ -220,3 +221,19 @@ def test_the_load_of_the_last_runs_is_kept(directory: RunDirectory, monkeypatch:
     directory.withdraw("alive")
     directory.publish(run_file(run="last"))
     assert [url.rpartition("/")[2] for url in directory.load_stores()] == ["old.load", "new.load"]
+
+
+def test_a_user_without_a_home_has_it_among_temporary_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("XDG_RUNTIME_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert RunDirectory.default().path == tmp_path / ".cache" / "penstock" / "runs"
+
+    # As containers of YARN have it, where /home/ is nobody's.
+    monkeypatch.setenv("HOME", "/dev/null")
+    directory = RunDirectory.default()
+    directory.publish(run_file())
+
+    assert directory.path == tmp_path / f"penstock-runs-{os.geteuid()}"
+    assert RunDirectory.default().runs() == [run_file()]

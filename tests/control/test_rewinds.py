@@ -18,7 +18,7 @@ from penstock.control.protocol import AskDrain, BeginEpoch, Deploy, Ended, Left,
 from penstock.control.status import Phase
 from penstock.plan.tasks import Task
 from penstock.worker.resume import SpoutProgress
-from tests.control.stage import PLAN, TASKS, Stage, kinds, sent
+from tests.control.stage import PLAN, TASKS, Stage, kinds, sent, stops
 
 SHAPE = SavedShape(
     topology="wordcount",
@@ -64,6 +64,11 @@ def save_all(stage: Stage, connection: bytes, epoch: int, *, assignment: int = 1
         )
     (commit,) = (said for said in stage.said[before:] if isinstance(said, CommitEpoch))
     return commit.manifest
+
+
+def test_what_was_found_out_before_the_start_is_among_the_notices() -> None:
+    plan = msgspec.structs.replace(PLAN, notices=("epoch 4 was never committed",))
+    assert Stage(plan, workers=1).status().notices == ("epoch 4 was never committed",)
 
 
 def test_epochs_follow_each_other_and_never_overlap() -> None:
@@ -252,6 +257,19 @@ def test_when_nobody_is_left_the_next_one_to_come_begins() -> None:
     back = stage.comes(0, launch=2)
     (again,) = deploys(stage.said[before:], back)
     assert again.assignment.number == 2
+
+
+def test_an_attempt_of_a_job_that_is_being_ended_gets_no_tasks_that_it_would_take_with_it() -> None:
+    stage = stage_of(workers=2)
+    first, _ = stage.runs()
+    assert stops(stage.passes(8, first)) == [(1, 1)], "the second is silent, and its job is asked to end"
+    stage.comes(1, attempt=7)  # Spark had restarted the task meanwhile; this process ends with the job
+    stage.host_ends(0, error="killed")
+    stage.host_ends(1)
+
+    back = stage.comes(1, launch=2)
+    assignment = deploys(stage.said, back)[-1].assignment.number
+    assert kinds(stage.says(back, Ready(assignment=assignment)), back) == ["Begin"]
 
 
 @pytest.mark.parametrize(("old", "new"), [(2, 3), (3, 2), (1, 4)])

@@ -14,7 +14,7 @@ from penstock.control.wire import connected_dealer
 from penstock.transport.links import LinkKeys, LinkReceiver, LinkSender
 from penstock.transport.ring import RingReader, RingSettings, Route
 from tests.control.troupe import Troupe, troupe
-from tests.ring.patience import wait_until
+from tests.ring.patience import PATIENCE_S, wait_until
 
 ROUTE = Route(target=1, source=2, stream=3, assignment=4, flags=0)
 
@@ -46,7 +46,7 @@ def _answers(run: Troupe) -> None:
     with AdminClient(
         endpoint=run.server.endpoint, server_public=run.keys.server.public, keys=run.keys.client
     ) as friend:
-        answer = friend.ask(AskStatus(), timeout_s=20)
+        answer = friend.ask(AskStatus(), timeout_s=PATIENCE_S)
     assert isinstance(answer, StatusAnswer)
     assert answer.status.notices == ()
     assert [worker.state for worker in answer.status.workers] == ["awaited", "awaited"]

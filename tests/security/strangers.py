@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
-PATIENCE_S = 20.0
+from tests.ring.patience import PATIENCE_S
 
 
 def greeting(mechanism: bytes) -> bytes:

@@ -10,9 +10,21 @@ from functools import cache
 import msgspec
 import pytest
 
-from penstock.transport.frames import FrameKind
+from penstock.transport.frames import FOR_WORKERS, FrameKind
 from penstock.worker import intake as intake_module
-from tests.security.frames import EDGE, SINK, WINDOW_BYTES, real_frames, receiving_worker, refused_frame
+from tests.security.frames import (
+    EDGE,
+    RECEIVING,
+    SENDING,
+    SINK,
+    WINDOW_BYTES,
+    real_frames,
+    receiving_worker,
+    refused_frame,
+)
+
+# Kinds whose payload nobody reads.
+EMPTY = {FrameKind.MET, FrameKind.SWITCHED, FrameKind.WANTED}
 
 
 @cache
@@ -104,6 +116,23 @@ def test_it_is_reported_once_with_a_count_as_a_failure_of_the_task() -> None:
 def test_a_kind_that_does_not_exist_is_refused() -> None:
     with receiving_worker() as receiver:
         refused_frame(receiver, msgspec.msgpack.encode((0, True)), flags=77)
+
+
+FOR_A_WORKER = sorted({FrameKind.CREDIT, FrameKind.PASSED, FrameKind.PRESSURE, FrameKind.ANSWER} | FOR_WORKERS - EMPTY)
+
+
+@pytest.mark.parametrize("kind", FOR_A_WORKER, ids=lambda kind: kind.name)
+def test_a_bad_frame_for_the_worker_is_no_failure_of_the_bolt_that_has_its_number(kind: FrameKind) -> None:
+    assert SINK == RECEIVING, "the numbers are the same"
+    with receiving_worker() as receiver:
+        refused_frame(receiver, b"\xc1", flags=kind, target=RECEIVING, source=SENDING)
+        assert receiver.result().failures == []
+
+
+def test_a_worker_knows_what_to_do_with_every_kind_of_frame() -> None:
+    opened = {FrameKind.TUPLES, FrameKind.BATCH, FrameKind.MARKER, FrameKind.COMBINED}
+    with receiving_worker() as receiver:
+        assert {*receiver.worker.intake._takers} == {*FrameKind} - opened
 
 
 @pytest.mark.parametrize("stream", [EDGE + 1, 2**32 - 1])

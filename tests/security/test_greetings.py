@@ -26,7 +26,7 @@ GREETINGS = {
 def test_what_is_no_greeting_is_refused_and_the_next_writer_gets_in(said: str) -> None:
     with RingReader.create(RingSettings(capacity_bytes=1 << 14, max_producers=2)) as ring:
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as stranger:
-            stranger.settimeout(20)
+            stranger.settimeout(100)
             stranger.connect("\0" + ring.address)
             stranger.send(GREETINGS[said])
             answer, descriptors, _, _ = socket.recv_fds(stranger, 4096, 4)
@@ -35,4 +35,4 @@ def test_what_is_no_greeting_is_refused_and_the_next_writer_gets_in(said: str) -
 
         assert b"_Refusal" in answer
         assert descriptors == []
-        RingWriter.attach(ring.address, timeout_s=20).close()
+        RingWriter.attach(ring.address, timeout_s=100).close()

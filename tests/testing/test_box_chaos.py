@@ -70,14 +70,14 @@ class Recorded:
     def move(self, task: int | str, worker: int) -> None:
         raise NotImplementedError
 
-    def wait(self, timeout_s: float | None = None) -> bool:
+    def wait(self, timeout_s: float | None = None) -> Any:
         self.calls.append(("wait", timeout_s))
         if timeout_s is None:
             self.waits = 0
         self.waits -= 1
-        return self.waits <= 0
+        return self.over() if self.waits <= 0 else None
 
-    def summary(self) -> Any:
+    def over(self) -> Any:
         return SimpleNamespace(collected=lambda _: self.rows)
 
     def done(self) -> list[tuple[Any, ...]]:
@@ -118,11 +118,11 @@ def test_faults_happen_in_order_and_are_undone() -> None:
 def test_a_fault_is_undone_also_if_the_run_fails_in_it() -> None:
     box = Recorded()
 
-    def wait(timeout_s: float | None = None) -> bool:
+    def wait(timeout_s: float | None = None) -> Any:
         if timeout_s == 2.5:
             message = "the run failed"
             raise RuntimeError(message)
-        return False
+        return None
 
     box.wait = wait  # type: ignore[method-assign]
     with pytest.raises(RuntimeError, match="the run failed"):
@@ -134,10 +134,10 @@ def test_workers_get_signals(sleeper: subprocess.Popen[bytes]) -> None:
     box = Recorded(pid=sleeper.pid)
     stat = Path(f"/proc/{sleeper.pid}/stat")
 
-    def wait(timeout_s: float | None = None) -> bool:
+    def wait(timeout_s: float | None = None) -> Any:
         if timeout_s == 2.5:
             wait_until(lambda: stat.read_text().split()[2] == "T", "the worker is stopped")
-        return timeout_s is None
+        return box.over() if timeout_s is None else None
 
     box.wait = wait  # type: ignore[method-assign]
     survive_in_a_box(passing, cluster=box, start=box.start, seed=1, faults=[fault("stop_worker", 0)])

@@ -7,7 +7,10 @@ from collections.abc import Callable
 from types import MappingProxyType
 from typing import Any
 
+import pytest
+
 from penstock.flow.delivery import Delivery
+from penstock.flow.spare_time import SpareTime
 from penstock.plan.shape import shape_of
 from penstock.plan.tasks import tasks_of
 from penstock.testing import CapturedSink, FedSpout, LocalCluster
@@ -16,12 +19,19 @@ from penstock.topology.context import TaskContext
 from penstock.topology.emit import Emit
 from penstock.topology.topology import Topology
 from penstock.topology.tuples import Tuple
+from penstock.worker import bolt_task
 from penstock.worker.bolt_task import BoltTask
 from penstock.worker.settings import WorkerSettings
 
 DELIVERIES: list[Delivery] = ["at_most_once", "at_least_once", "exactly_once"]
 NUMBERS = 400
 SMALL = WorkerSettings(spout_turn_tuples=40, turn_tuples=4)
+
+
+def give_everybody_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a virtual clock nothing takes any time: nobody could be found to have some to spare, or to be slow."""
+    monkeypatch.setattr(SpareTime, "share", lambda *_: 1.0)
+    monkeypatch.setattr(bolt_task, "PIECE_NS", 1)  # pieces are as small as those of a slow bolt
 
 
 class Doubled(Bolt):

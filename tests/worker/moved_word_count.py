@@ -60,21 +60,29 @@ def counted(lines: list[str]) -> Counter[tuple[str, int]]:
 
 
 def rows_of_a_run(
-    seed: int, delivery: Delivery, topology: Topology, change: Change, *, kills: int = 0
+    seed: int,
+    delivery: Delivery,
+    topology: Topology,
+    change: Change,
+    *,
+    kills: int = 0,
+    workers: int = WORKERS,
+    settings: WorkerSettings | None = None,
+    epoch_turns: int = 7,
 ) -> Counter[tuple[Any, ...]]:
     """What its sink has got, with changes under way all the time, and workers killed in the middle of them."""
     chance = random.Random(seed)
-    settings = WorkerSettings(
+    settings = settings or WorkerSettings(
         credit_window_bytes=chance.choice([2000, 1 << 20]),
         high_water_tuples=64,
         spout_turn_tuples=chance.choice([16, 256]),
     )
-    with LocalCluster(topology, workers=WORKERS, seed=seed, delivery=delivery, settings=settings) as cluster:
+    with LocalCluster(topology, workers=workers, seed=seed, delivery=delivery, settings=settings) as cluster:
         dead: int | None = None
         for turn in range(50_000):
             if cluster.ended:
                 break
-            if turn % 7 == 0 and not cluster.checkpoint_under_way:
+            if turn % epoch_turns == 0 and not cluster.checkpoint_under_way:
                 cluster.begin_epoch()
             if not cluster.moving and chance.random() < 0.3:
                 change(cluster, chance)

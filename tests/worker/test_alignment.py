@@ -95,3 +95,16 @@ def test_a_restarted_source_has_to_end_again() -> None:
 def test_a_marker_from_nowhere_is_refused() -> None:
     with pytest.raises(ValueError, match=r"channel \(4, 9\)"):
         Alignment({(0, 1)}).arrive((4, 9), end())
+
+
+def test_an_epoch_that_a_channel_left_out_is_over_with_the_next_and_comes_no_more() -> None:
+    alignment = Alignment([(0, 1), (0, 2)])
+    assert fired(alignment, (0, 1), Marker(1, ends=False)) == []
+    assert fired(alignment, (0, 1), Marker(2, ends=False)) == []
+    assert fired(alignment, (0, 2), Marker(2, ends=False)) == [(2, False)]
+    assert fired(alignment, (0, 2), Marker(1, ends=False)) == []
+    assert alignment.state().arrived == {}
+    elsewhere = Alignment([(0, 1), (0, 2)])
+    elsewhere.restore(alignment.state())
+    assert fired(elsewhere, (0, 1), Marker(2, ends=False)) == []
+    assert fired(elsewhere, (0, 2), Marker(2, ends=False)) == []

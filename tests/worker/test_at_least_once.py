@@ -10,6 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.connectors.lines import Lines
+from penstock.plan.shape import shape_of
+from penstock.plan.tasks import tasks_of
 from penstock.testing import CapturedSink, FedSpout, LocalCluster, run_topology
 from penstock.topology.bolts import BatchBolt, KeyedBolt
 from penstock.topology.emit import Emit
@@ -316,3 +318,51 @@ def test_a_tuple_that_kills_its_worker_each_time_is_given_up_and_no_other_is() -
     assert {n for (n,) in sink.values} == set(range(40)) - {13}
     assert [values for values, *_ in letters.values] == [[13]]
     assert deaths == 4
+
+
+def test_a_tuple_that_kills_its_worker_costs_other_spout_tasks_nothing() -> None:
+    """They lose tuples by the same deaths, each time, and the oldest first."""
+    topo, sink, letters = Topology("deadly"), CapturedSink(), CapturedSink()
+    deadly = Deadly()
+    guilty = topo.spout("guilty", Lines([13, *range(100, 105)], fields=("n",)))
+    innocent = topo.spout("innocent", Lines(range(200, 206), fields=("n",)))
+    topo.bolt("sink", sink, topo.bolt("deadly", deadly, innocent.by("n"), guilty.by("n")).shuffle())
+    topo.bolt("letters", letters, guilty.dead_letters().shuffle(), innocent.dead_letters().shuffle())
+    deaths = 0
+    worker_of = {task.id: int(task.component == "deadly") for task in tasks_of(shape_of(topo))}
+    with LocalCluster(topo, worker_of=worker_of) as cluster:
+        while not cluster.ended:
+            try:
+                cluster.settle()
+                cluster.advance(0.5)
+            except KeyboardInterrupt:
+                deaths += 1
+                cluster.kill(1)
+                cluster.restart(1)
+    assert {n for (n,) in sink.values} == {*range(100, 105), *range(200, 206)}
+    assert [values for values, *_ in letters.values] == [[13]]
+    assert deaths == 4
+
+
+@pytest.mark.parametrize("through", [Passed(), lambda tup: tup])
+def test_what_is_lost_again_and_again_by_chance_is_not_given_up(through: Any) -> None:
+    """Also what a batch bolt made of it: that a part of its own tree was lost is no failure of what went into it."""
+    topo, sink, letters = Topology("unlucky"), CapturedSink(), CapturedSink()
+    numbers = topo.spout("numbers", Lines(range(40), fields=("n",)))
+    passed = topo.bolt("through", through, numbers.shuffle(), fields=("n",))
+    topo.bolt("sink", sink, topo.bolt("unlucky", lambda tup: tup, passed.shuffle(), fields=("n",)).shuffle())
+    topo.bolt("letters", letters, numbers.dead_letters().shuffle())
+    worker_of = {task.id: int(task.component == "unlucky") for task in tasks_of(shape_of(topo))}
+    with LocalCluster(topo, worker_of=worker_of, settings=WorkerSettings(max_tries=2)) as cluster:
+        spout = cluster.workers[0].spouts[0]
+        for death in (1, 2):
+            while spout.outputs.emitted < death * 40:
+                cluster.begin_epoch()
+                cluster.step()
+            for _ in range(20):
+                cluster.step(without=1)
+            cluster.kill(1)
+            cluster.restart(1)
+        cluster.run_to_end()
+    assert {n for (n,) in sink.values} == set(range(40))
+    assert letters.values == []

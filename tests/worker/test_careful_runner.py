@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +18,7 @@ from penstock.topology.bolts import BatchBolt
 from penstock.topology.topology import Topology
 from penstock.topology.tuples import Tuple
 from penstock.worker.care import Care, digest_of
+from penstock.worker.settings import WorkerSettings
 from tests.worker.scatter_gather import every_question, gathered, scattered, told
 
 NUMBERS = [0, 1, 2, 3, 2, 4, 5, 2, 6, 1]
@@ -175,3 +176,29 @@ def test_what_kills_a_helper_is_known_as_a_tuple_of_the_bolt_that_it_helps() -> 
         cluster.run_to_end()
         assert on_first.processed
         assert noted == {*cluster.tasks_of("second")}
+
+
+@pytest.mark.parametrize("yields", [False, True])
+def test_a_tuple_is_noted_before_user_code_sees_it_and_until_the_call_has_ended(yields: bool) -> None:
+    notes = Notebook()
+    is_noted: list[bool] = []
+
+    def note(tup: Tuple) -> Any:
+        is_noted.append(notes.now is not None and digest_of(tup) in notes.now)
+        return (tup.n,)
+
+    def note_often(tup: Tuple) -> Iterator[Any]:
+        for _ in range(100):  # more than a piece of what is emitted
+            yield note(tup)
+
+    topo = Topology("noted")
+    lines = topo.spout("lines", Lines([1, 2, 3], fields=("n",)))
+    passed = topo.bolt("pass", note_often if yields else note, lines.shuffle(), fields=("n",))
+    topo.bolt("rows", Collect(), passed.shuffle())
+    sizes = WorkerSettings(high_water_tuples=10)
+    with LocalCluster(topo, delivery="exactly_once", settings=sizes) as cluster:
+        (bolt,) = (bolt for bolt in cluster.workers[0].bolts if bolt.component == "pass")
+        bolt.be_careful(Care(epochs=10), notes)
+        cluster.run_to_end()
+    assert is_noted == [True] * (300 if yields else 3)
+    assert notes.now is None

@@ -47,3 +47,26 @@ def test_a_task_that_came_is_unclear_until_its_old_place_says_so_or_is_dead() ->
     assert new.is_clear(7)
     new.lose(2)
     assert new.is_clear(8)
+
+
+def test_who_switches_again_before_all_have_switched_has_still_to_say_it() -> None:
+    carriers = {1: Told(), 2: Told()}
+    old = Clearance(worker=0, carriers=carriers)  # type: ignore[arg-type]
+    old.switch(5, [1, 2], left={7: 1}, came={})
+    old.switch(6, [1, 2], left={8: 2}, came={})
+    old.heard_switched(1, 6)
+    old.heard_switched(2, 6)
+    assert carriers[1].frames == [(FrameKind.CLEARED, 7)]
+    assert carriers[2].frames == [(FrameKind.CLEARED, 8)]
+
+
+def test_a_task_that_leaves_before_it_is_clear_is_clear_at_its_next_place_only_when_it_is() -> None:
+    carriers = {0: Told(), 2: Told()}
+    between = Clearance(worker=1, carriers=carriers)  # type: ignore[arg-type]
+    between.switch(5, [0, 2], left={}, came={7: 0})
+    between.switch(6, [0, 2], left={7: 2}, came={})
+    between.heard_switched(0, 6)
+    between.heard_switched(2, 6)
+    assert not carriers[2].frames, "what was told to its first place may still be on the way"
+    between.heard_cleared(7)
+    assert carriers[2].frames == [(FrameKind.CLEARED, 7)]

@@ -133,9 +133,20 @@ RESTARTED_SENDER = {
     "deaths": [(78, 4, True, 2), (33, 0, True, 22), (21, 4, False, 12), (69, 3, False, 19)],
 }
 
+# So has the head of a node, in the name of its neighbour's task, and the target's worker has none of the sources.
+RESTARTED_HEAD = {
+    "layout": Layout(2, {0: 1, 1: 2, 2: 0, 3: 1, 4: 2, 5: 0, 6: 0, 7: 0, 8: 2}, {0: "a", 1: "a", 2: "b"}),
+    "sized": WorkerSettings(
+        credit_window_bytes=1, inbox_bytes=163, high_water_tuples=1, turn_tuples=3, spout_turn_tuples=7
+    ),
+    "seed": 20,
+    "deaths": [(74, 2, False, 9), (65, 3, False, 2), (42, 3, True, 6), (31, 1, True, 7)],
+}
+
 
 @given(layout=layouts(), sized=sizes, seed=st.integers(0, 2**32), deaths=deaths)
 @example(**RESTARTED_SENDER)
+@example(**RESTARTED_HEAD)
 @settings(max_examples=25)
 def test_at_least_once_every_tuple_arrives_whoever_dies(
     layout: Layout, sized: WorkerSettings, seed: int, deaths: list[tuple[int, int, bool, int]]
@@ -143,7 +154,7 @@ def test_at_least_once_every_tuple_arrives_whoever_dies(
     sink = CapturedSink()
     with cluster_of(layout, sink, settings=sized, seed=seed) as cluster:
         die(cluster, deaths)
-        cluster.run_to_end()
+        cluster.run_to_end(most_s=10)
 
     assert numbers_in(sink.values).keys() == ONCE.keys()
 
@@ -168,7 +179,7 @@ def test_exactly_once_every_tuple_counts_once_whoever_dies(
 ) -> None:
     with cluster_of(layout, CapturedSink(), settings=sized, seed=seed, delivery="exactly_once") as cluster:
         die(cluster, deaths)
-        cluster.run_to_end()
+        cluster.run_to_end(most_s=10)
         result = cluster.result()
 
     assert numbers_in(result.collected("all")) == ONCE

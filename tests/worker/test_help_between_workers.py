@@ -27,7 +27,7 @@ from penstock.topology.bolts import Bolt
 from penstock.topology.topology import Topology
 from penstock.topology.tuples import Tuple
 from penstock.worker.settings import WorkerSettings
-from tests.worker.moved_word_count import moves
+from tests.worker.moved_word_count import moves, rows_of_a_run
 
 DELIVERIES: tuple[Delivery, ...] = ("at_most_once", "at_least_once", "exactly_once")
 
@@ -235,30 +235,20 @@ def rows(seed: int, delivery: Delivery, *, kills: int, moving: bool) -> Counter[
         credit_window_bytes=chance.choice([2000, 1 << 20]),
         help_step=chance.choice([0.1, 0.5, 0.9]),
     )
-    with LocalCluster(hard_pressed(400), workers=5, seed=seed, delivery=delivery, settings=sizes) as cluster:
-        dead: int | None = None
-        for turn in range(20_000):
-            if cluster.ended:
-                break
-            if turn % 60 == 0 and not cluster.checkpoint_under_way:
-                cluster.begin_epoch()
-            if moving and not cluster.moving and chance.random() < 0.1:
-                moves(cluster, chance)
-            if dead is not None and chance.random() < 0.2:
-                cluster.restart(dead)
-                dead = None
-            elif dead is None and kills and len(cluster.workers) > 1 and chance.random() < 0.03:
-                kills -= 1
-                dead = chance.choice(sorted(cluster.workers))
-                cluster.kill(dead)
-            cluster.step()
-            cluster.clock.let_pass(0.001)
-        if dead is not None:
-            cluster.restart(dead)
-        cluster.run_to_end()
-        result = cluster.result()
-        assert not result.failures
-        return Counter(tuple(row) for row in result.collected("all"))
+    return rows_of_a_run(
+        seed,
+        delivery,
+        hard_pressed(400),
+        moves if moving else stay,
+        kills=kills,
+        workers=5,
+        settings=sizes,
+        epoch_turns=60,  # markers come no faster than they get through
+    )
+
+
+def stay(cluster: LocalCluster, chance: random.Random) -> None:
+    """Nothing moves."""
 
 
 ALL = Counter({(n,): 1 for n in range(400)})

@@ -128,6 +128,32 @@ def test_who_dies_while_it_stops_others_or_is_stopped_leaves_nobody_stopped(vict
         assert not stopping(cluster)
 
 
+def test_only_the_last_of_the_chain_is_too_slow_and_the_others_wait_for_it() -> None:
+    topo, spout, _, _, _ = chain()
+    shape = shape_of(topo)
+    aggregation = Aggregation(tasks_of(shape), edges_of(shape), FailureLog())
+    with LocalCluster(topo, worker_of={task: task for task in range(TASKS)}, settings=SMALL) as cluster:
+        for n in range(1000):
+            spout.feed((n,))
+        while "first" not in stopping(cluster):
+            cluster.step()
+        named = []
+        for _ in range(40):  # each report is of another moment: who is stopped at one may be going on at the next
+            for _ in range(25):
+                cluster.step()
+                cluster.clock.let_pass(0.001)
+            for number, worker in cluster.workers.items():
+                aggregation.report(number, 1, report_of(worker), cluster.clock.now_ns() / 1e9)
+            pressed = [one for one in aggregation.pressures() if one.state is not ReliefState.FLOWING]
+            named.append([(one.component, one.waits_for) for one in pressed])
+        # The first reports have none before them.
+        told = {pair for pairs in named[1:] for pair in pairs}
+        assert ("second", ("slow",)) in told
+        assert ("first", ("slow",)) in told
+        assert {name for name, waits_for in told if not waits_for} == {"slow"}
+        assert all(pairs[0] == ("slow", ()) for pairs in named[1:] if ("slow", ()) in pairs), "who is to blame is first"
+
+
 def test_people_are_told_who_is_too_slow_and_who_is_stopped_by_it() -> None:
     topo, spout, _, other, _ = chain()
     shape = shape_of(topo)

@@ -19,17 +19,14 @@ from penstock.topology.emit import Emit
 from penstock.topology.topology import Topology
 from penstock.topology.tuples import Tuple
 from penstock.transport.frames import FrameKind
-from penstock.worker import bolt_task
 from penstock.worker.early_frames import EarlyFrame
 from penstock.worker.loan_frames import encode_loan
-from tests.worker.lending_stage import DELIVERIES, NUMBERS, SMALL, Doubled, Stage, doubles
+from tests.worker.lending_stage import DELIVERIES, NUMBERS, SMALL, Doubled, Stage, doubles, give_everybody_time
 
 
 @pytest.fixture(autouse=True)
 def _everybody_has_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a virtual clock nothing takes any time: nobody could be found to have some to spare, or to be slow."""
-    monkeypatch.setattr(SpareTime, "share", lambda *_: 1.0)
-    monkeypatch.setattr(bolt_task, "PIECE_NS", 1)  # pieces are as small as those of a slow bolt
+    give_everybody_time(monkeypatch)
 
 
 @pytest.mark.parametrize("delivery", DELIVERIES)

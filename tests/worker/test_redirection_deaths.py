@@ -11,18 +11,14 @@ from hypothesis import strategies as st
 
 from penstock.connectors.collect import Collect
 from penstock.flow.delivery import Delivery
-from penstock.flow.spare_time import SpareTime
-from penstock.worker import bolt_task
 from penstock.worker.settings import WorkerSettings
 from tests.trickle import Trickle
-from tests.worker.lending_stage import DELIVERIES, NUMBERS, Stage, doubles
+from tests.worker.lending_stage import DELIVERIES, NUMBERS, Stage, doubles, give_everybody_time
 
 
 @pytest.fixture(autouse=True)
 def _everybody_has_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a virtual clock nothing takes any time: nobody could be found to have some to spare, or to be slow."""
-    monkeypatch.setattr(SpareTime, "share", lambda *_: 1.0)
-    monkeypatch.setattr(bolt_task, "PIECE_NS", 1)  # pieces are as small as those of a slow bolt
+    give_everybody_time(monkeypatch)
 
 
 def exact(stage: Stage) -> bool:

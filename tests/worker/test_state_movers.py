@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 
 from penstock.topology.bolts import KeyedBolt
 from penstock.topology.collecting import CollectingBolt
+from penstock.transport.canonical_key import canonical_key
 from penstock.transport.stable_hash import stable_hash
 from penstock.worker import state_movers
 from penstock.worker.state_movers import KeyedMover, RowsMover, mover_for
 
-KEYS = st.integers(0, 30)
+KEYS = (st.integers(0, 30) | st.sampled_from([float("nan"), -0.0, {"a": float("nan")}])).map(canonical_key)
 
 
 class Keyed(KeyedBolt):

@@ -15,6 +15,7 @@ import socket
 import time
 import traceback
 from collections.abc import Collection
+from typing import assert_never
 
 from penstock.control.client import ControlClient
 from penstock.control.deploying import Deploying
@@ -27,6 +28,7 @@ from penstock.control.protocol import (
     Admit,
     Begin,
     BeginEpoch,
+    BeginTrial,
     Committed,
     Deploy,
     Drain,
@@ -151,6 +153,7 @@ class _Agent:
                 if self._worker is not None:
                     self._telling.checkpoints(self._worker, self._assignment)
                     self._telling.moves(self._worker)
+                    self._telling.trials(self._worker)
                     self._tell_of_preparing(self._worker)
                 self._fed.tell(self._assignment)
                 self._telling.lost_frames()
@@ -194,6 +197,8 @@ class _Agent:
                 self._running.heard_of(worker, generation, silent=silent)
             case BeginEpoch(epoch=epoch, committed=committed, last=last):
                 self._running.begin_epoch(epoch, committed, last=last)
+            case BeginTrial(task=task):
+                self._running.begin_trial(task)
             case Committed(epoch=epoch):
                 self._running.committed(epoch)
                 self._telling.rows(self._running)  # before the next epoch, which is the last only if nothing is owed
@@ -221,6 +226,8 @@ class _Agent:
                 self._outcome = Outcome(worker=self._ticket.worker, ok=True)
             case Refuse(reason=reason):
                 self._outcome = Outcome(worker=self._ticket.worker, ok=True, text=f"refused: {reason}")
+            case _:
+                assert_never(message)
 
     @property
     def _running(self) -> Worker:

@@ -36,8 +36,11 @@ class _Source(msgspec.Struct, kw_only=True):
         elapsed_s = 0.0 if self.before is None else (self.last.at_ns - self.before.at_ns) / 1e9
         if self.before is None or elapsed_s <= 0 or now_s - self.last_at_s > _STALE_AFTER * elapsed_s:
             return Tally()
-        done = Tally.of(self.last).plus(Tally.of(self.before), times=-1)
-        return Tally().plus(done, times=1 / elapsed_s)
+        return Tally().plus(self.lately(), times=1 / elapsed_s)
+
+    def lately(self) -> Tally:
+        """What it did between its last two reports; nothing if there is one alone."""
+        return Tally() if self.before is None else Tally.of(self.last).plus(Tally.of(self.before), times=-1)
 
 
 class Aggregation:
@@ -122,7 +125,11 @@ class Aggregation:
         """The bolts that have, or had, more to do than they can."""
         component_of = {number: task.component for number, task in (self._former | self._tasks).items()}
         reports = [source.last for source in self._sources.values()]
-        return pressures_of(self.totals() if totals is None else totals, reports, component_of, self._edges)
+        lately = Tally()
+        for source in self._sources.values():
+            lately = lately.plus(source.lately())
+        totals = self.totals() if totals is None else totals
+        return pressures_of(totals, lately, reports, component_of, self._edges)
 
     def _task_metrics(self, totals: Tally, rates: Tally, worker_of: Mapping[int, int]) -> tuple[TaskMetrics, ...]:
         backlogs: Counter[int] = Counter()

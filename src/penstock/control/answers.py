@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from penstock.control.aggregation import Aggregation
 from penstock.control.asking import (
     Answer,
     AskDrain,
     AskMetrics,
     AskStatus,
+    AskStop,
     Done,
     MetricsAnswer,
     NotNow,
     Question,
     StatusAnswer,
 )
-from penstock.control.feeding import FeedQuestion
+from penstock.control.feeding import AskGrant, AskHolds, AskTaken
 from penstock.control.lifecycle import Lifecycle
 from penstock.control.membership import Membership, Seat
 from penstock.control.metrics import RunMetrics
-from penstock.control.moving import AskMove, AskRebalance, Decided, MoveQuestion
+from penstock.control.moving import AskMove, AskRebalance, AskScale, Decided, MoveQuestion
 from penstock.control.notices import Notices
 from penstock.control.online_scheduling import OnlineScheduling
 from penstock.control.scheduling import AskScheduling
@@ -51,36 +54,43 @@ class Answers:
 
     def answer(self, question: Question, now_s: float) -> Answer:
         """The answer to a question; what is asked for has begun by then, or waits its turn."""
-        if isinstance(question, AskStatus):
-            return StatusAnswer(status=self.status(now_s))
-        if isinstance(question, AskMetrics):
-            return MetricsAnswer(metrics=self.metrics(now_s))
-        if isinstance(question, FeedQuestion):
-            answer = self._lifecycle.feeds.answer(question)
-            self._lifecycle.begin_epoch_if_due(now_s)  # Spark may wait for it
-            return answer
-        if self._lifecycle.phase.is_over:
-            return NotNow(reason=f"run {self._plan.run!r} has {self._lifecycle.phase} already")
-        if isinstance(question, MoveQuestion):
-            return self._taken_up(question, now_s)
-        if isinstance(question, AskScheduling):
-            return self._scheduling.answer(question)
-        if isinstance(question, AskDrain):
-            self._lifecycle.drain(now_s)
-        else:
-            self._lifecycle.stop(now_s)
-        return Done()
+        match question:
+            case AskStatus():
+                return StatusAnswer(status=self.status(now_s))
+            case AskMetrics():
+                return MetricsAnswer(metrics=self.metrics(now_s))
+            case AskGrant() | AskHolds() | AskTaken():
+                answer = self._lifecycle.feeds.answer(question, now_s)
+                self._lifecycle.begin_epoch_if_due(now_s)  # Spark may wait for it
+                return answer
+            case AskMove() | AskRebalance() | AskScale() | AskScheduling() | AskDrain() | AskStop():
+                if self._lifecycle.phase.is_over:
+                    return NotNow(reason=f"run {self._plan.run!r} has {self._lifecycle.phase} already")
+                return self._taken_up(question, now_s)
+            case _:
+                assert_never(question)
 
-    def _taken_up(self, question: MoveQuestion, now_s: float) -> Answer:
+    def _taken_up(self, demand: MoveQuestion | AskScheduling | AskDrain | AskStop, now_s: float) -> Answer:
         moves = self._lifecycle.moves
         try:
-            if isinstance(question, AskMove):
-                return Decided(decision=moves.move(question.task, question.worker, now_s))
-            if isinstance(question, AskRebalance):
-                return Decided(decision=moves.rebalance(self._scheduling.load, self._scheduling.traffic, now_s))
-            return Decided(decision=moves.scale(question.component, question.tasks, now_s))
+            match demand:
+                case AskMove():
+                    return Decided(decision=moves.move(demand.task, demand.worker, now_s))
+                case AskRebalance():
+                    return Decided(decision=moves.rebalance(self._scheduling.load, self._scheduling.traffic, now_s))
+                case AskScale():
+                    return Decided(decision=moves.scale(demand.component, demand.tasks, now_s))
+                case AskScheduling():
+                    return self._scheduling.answer(demand)
+                case AskDrain():
+                    self._lifecycle.drain(now_s)
+                case AskStop():
+                    self._lifecycle.stop(now_s)
+                case _:
+                    assert_never(demand)
         except RunError as error:
             return NotNow(reason=str(error))
+        return Done()
 
     def status(self, now_s: float) -> RunStatus:
         """How far the run is and who takes part."""

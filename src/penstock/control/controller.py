@@ -12,6 +12,8 @@ other workers), online_scheduling (which had better), patience (who is out of re
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from penstock.control.aggregation import Aggregation
 from penstock.control.answers import Answers
 from penstock.control.collection import Collection
@@ -28,6 +30,7 @@ from penstock.control.events import (
     Launch,
     Proposed,
     Severed,
+    Tick,
     WorkersWanted,
 )
 from penstock.control.failures import FailureLog
@@ -45,6 +48,7 @@ from penstock.control.protocol import (
     Collected,
     Ended,
     Fatal,
+    FromMember,
     FromWorker,
     Heartbeat,
     InCall,
@@ -59,9 +63,11 @@ from penstock.control.protocol import (
     Register,
     Report,
     RowsKept,
+    SpoutFailing,
     TaskFailure,
     TaskNotSaved,
     TaskSaved,
+    Trial,
     Tried,
     Trying,
 )
@@ -83,6 +89,8 @@ class Controller:
         self._out: list[Instruction] = []
         self._told_the_end = False
         self._notices = Notices()
+        for notice in plan.notices:
+            self._notices.add(notice)
         self._failures = FailureLog()
         self._collection = Collection(settings)
         self._known_tasks = plan.tasks
@@ -106,44 +114,43 @@ class Controller:
 
     def handle(self, event: Event, now_s: float) -> list[Instruction]:
         """Takes in what happened, and returns what is to be done about it, in this order."""
-        if isinstance(event, Arrived):
-            self._arrived(event.connection, event.message, now_s)
-        elif isinstance(event, Severed):
-            self._severed(event, now_s)
-        elif isinstance(event, Deserted):
-            self._patience.deserted(self._membership.beside(event.connection))
-        elif isinstance(event, HostEnded):
-            if not self._staffing.host_ended(event, now_s):
-                self._recovery.host_ended(event, now_s)
-        elif isinstance(event, HostFailed):
-            self._lifecycle.fail(RunError(f"no worker can be started any more: {event.error}"), now_s)
-        elif isinstance(event, EpochCommitted):
-            assert self._lifecycle.rewinds is not None
-            self._lifecycle.rewinds.committed(event.epoch)
-        elif isinstance(event, EpochNotCommitted):
-            assert self._lifecycle.rewinds is not None
-            self._lifecycle.rewinds.not_committed(event, now_s)
-        elif isinstance(event, FeedOver):
-            self._lifecycle.feeds.over(event.component)
-        elif isinstance(event, FeedFailed):
-            error = RunError(f"the query that feeds {event.component!r} fails again and again: {event.error}")
-            self._lifecycle.fail(error, now_s)
-        elif isinstance(event, Proposed):
-            self._scheduling.proposed(event, now_s)
-        elif isinstance(event, Declined):
-            self._scheduling.declined(event, now_s)
-        elif isinstance(event, StoreTrouble):
-            self._scheduling.store_trouble(event)
-        elif isinstance(event, WorkersWanted):
-            self._staffing.hire(event.count, event.why, now_s)
-        elif isinstance(event, Launch):
-            self._lifecycle.launch(now_s)
-        else:
-            self._patience.watch(now_s)
-            self._recovery.watch(now_s)
-            self._staffing.watch(now_s)
-            self._lifecycle.begin_epoch_if_due(now_s)
-            self._scheduling.sample_if_due(now_s)
+        match event:
+            case Arrived():
+                self._arrived(event.connection, event.message, now_s)
+            case Severed():
+                self._severed(event, now_s)
+            case Deserted():
+                self._patience.deserted(self._membership.beside(event.connection))
+            case HostEnded():
+                if not self._staffing.host_ended(event, now_s):
+                    self._recovery.host_ended(event, now_s)
+            case HostFailed():
+                self._lifecycle.fail(RunError(f"no worker can be started any more: {event.error}"), now_s)
+            case EpochCommitted():
+                assert self._lifecycle.rewinds is not None
+                self._lifecycle.rewinds.committed(event.epoch)
+            case EpochNotCommitted():
+                assert self._lifecycle.rewinds is not None
+                self._lifecycle.rewinds.not_committed(event, now_s)
+            case FeedOver():
+                self._lifecycle.feeds.over(event.component)
+            case FeedFailed():
+                error = RunError(f"the query that feeds {event.component!r} fails again and again: {event.error}")
+                self._lifecycle.fail(error, now_s)
+            case Proposed():
+                self._scheduling.proposed(event, now_s)
+            case Declined():
+                self._scheduling.declined(event, now_s)
+            case StoreTrouble():
+                self._scheduling.store_trouble(event)
+            case WorkersWanted():
+                self._staffing.hire(event.count, event.why, now_s)
+            case Launch():
+                self._lifecycle.launch(now_s)
+            case Tick():
+                self._tick(now_s)
+            case _:
+                assert_never(event)
         self._lifecycle.advance(now_s)
         self._scheduling.advance()
         if self._lifecycle.placement.tasks is not self._known_tasks:
@@ -153,6 +160,13 @@ class Controller:
         decided = self._out.copy()
         self._out.clear()
         return decided
+
+    def _tick(self, now_s: float) -> None:
+        self._patience.watch(now_s)
+        self._recovery.watch(now_s)
+        self._staffing.watch(now_s)
+        self._lifecycle.begin_epoch_if_due(now_s)
+        self._scheduling.sample_if_due(now_s)
 
     # ---- messages
 
@@ -217,44 +231,55 @@ class Controller:
             self._lifecycle.fail(StartError(text), now_s)
         return text
 
-    def _heard(self, member: Member, message: FromWorker, now_s: float) -> None:
-        if isinstance(message, Heartbeat):
-            self._lifecycle.send(member, Pulse())
-        elif isinstance(message, Report):
-            try:
-                self._aggregation.report(member.worker, member.generation, message, now_s)
-                self._scheduling.report(member, message)
-                moves = self._lifecycle.moves
-                at_home = (spout for spout in message.spouts if moves.is_at_home(spout.task, member.worker))
-                self._lifecycle.epochs.heard(at_home)
-            except ValueError as error:
-                self._notices.add(f"a report of {member.place} cannot be read: {error}")
-        elif isinstance(message, Ready):
-            self._lifecycle.ready(member, message.assignment, message.feeds)
-        elif isinstance(message, TaskFailure):
-            self._failures.add(message)
-        elif isinstance(message, Collected):
-            self._collected(member, message, now_s)
-        elif isinstance(message, BatchIn):
-            self._lifecycle.feeds.batch_in(message)
-            self._lifecycle.begin_epoch_if_due(now_s)  # Spark waits for it
-        elif isinstance(message, FeedBroken):
-            self._lifecycle.feeds.broken(message)
-        elif isinstance(message, TaskSaved | TaskNotSaved | Trying | Tried):
-            self._heard_of_epoch(member, message)
-        elif isinstance(message, Prepared | NotPrepared | Moved):
-            self._heard_of_move(member, message)
-        elif isinstance(message, PeerGone):
-            self._peer_gone(message, now_s)
-        elif isinstance(message, LinkBroken):
-            self._notices.add(f"a link to {member.place} broke, and {message.lost_frames} frames were lost")
-            self._lifecycle.meet_again(member)
-        elif isinstance(message, Ended):
-            self._lifecycle.ended(member, message.assignment)
-        elif isinstance(message, Fatal):
-            self._fatal(member, message, now_s)
-        elif isinstance(message, Left):
-            self._left(member, message.reason, now_s)
+    def _heard(self, member: Member, message: FromMember, now_s: float) -> None:
+        match message:
+            case Heartbeat():
+                self._lifecycle.send(member, Pulse())
+            case Report():
+                self._reported(member, message, now_s)
+            case Ready():
+                self._lifecycle.ready(member, message.assignment, message.feeds)
+            case TaskFailure():
+                self._failures.add(message)
+            case SpoutFailing():
+                self._notices.add(f"spout {message.component!r} (task {message.task}) {message.trouble}")
+            case Collected():
+                self._collected(member, message, now_s)
+            case BatchIn():
+                self._lifecycle.feeds.batch_in(message)
+                self._lifecycle.begin_epoch_if_due(now_s)  # Spark waits for it
+            case FeedBroken():
+                self._lifecycle.feeds.broken(message)
+            case Trial():
+                self._lifecycle.heard_of_trial(member, message)
+                self._lifecycle.begin_epoch_if_due(now_s)
+            case TaskSaved() | TaskNotSaved() | Trying() | Tried():
+                self._heard_of_epoch(member, message)
+            case Prepared() | NotPrepared() | Moved():
+                self._heard_of_move(member, message)
+            case PeerGone():
+                self._peer_gone(message, now_s)
+            case LinkBroken():
+                self._notices.add(f"a link to {member.place} broke, and {message.lost_frames} frames were lost")
+                self._lifecycle.meet_again(member)
+            case Ended():
+                self._lifecycle.ended(member, message.assignment)
+            case Fatal():
+                self._fatal(member, message, now_s)
+            case Left():
+                self._left(member, message.reason, now_s)
+            case _:
+                assert_never(message)
+
+    def _reported(self, member: Member, message: Report, now_s: float) -> None:
+        try:
+            self._aggregation.report(member.worker, member.generation, message, now_s)
+            self._scheduling.report(member, message)
+            moves = self._lifecycle.moves
+            at_home = (spout for spout in message.spouts if moves.is_at_home(spout.task, member.worker))
+            self._lifecycle.epochs.heard(at_home)
+        except ValueError as error:
+            self._notices.add(f"a report of {member.place} cannot be read: {error}")
 
     def _collected(self, member: Member, message: Collected, now_s: float) -> None:
         try:
@@ -269,24 +294,30 @@ class Controller:
         rewinds = self._lifecycle.rewinds
         if rewinds is None:
             return
-        if isinstance(message, TaskSaved):
-            rewinds.saved(message)
-        elif isinstance(message, TaskNotSaved):
-            rewinds.not_saved(message)
-        elif isinstance(message, Tried):
-            rewinds.suspicions.tried(member.worker)
-        else:
-            rewinds.suspicions.trying(member.worker, message)
-            self._lifecycle.send(member, Noted())
+        match message:
+            case TaskSaved():
+                rewinds.saved(message)
+            case TaskNotSaved():
+                rewinds.not_saved(message)
+            case Tried():
+                rewinds.suspicions.tried(member.worker)
+            case Trying():
+                rewinds.suspicions.trying(member.worker, message)
+                self._lifecycle.send(member, Noted())
+            case _:
+                assert_never(message)
 
     def _heard_of_move(self, member: Member, message: Prepared | NotPrepared | Moved) -> None:
         moves = self._lifecycle.moves
-        if isinstance(message, Prepared):
-            moves.prepared(member, message)
-        elif isinstance(message, NotPrepared):
-            moves.not_prepared(member, message)
-        else:
-            moves.moved(member, message)
+        match message:
+            case Prepared():
+                moves.prepared(member, message)
+            case NotPrepared():
+                moves.not_prepared(member, message)
+            case Moved():
+                moves.moved(member, message)
+            case _:
+                assert_never(message)
 
     def _peer_gone(self, message: PeerGone, now_s: float) -> None:
         """A worker found another one dead, sooner than we could."""

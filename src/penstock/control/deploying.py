@@ -86,7 +86,7 @@ class Deploying:
 
     def switch(self, worker: Worker, switch: Switch) -> None:
         """What was prepared holds."""
-        worker.moving.switch(switch.assignment, switch.epoch)
+        worker.moving.switch(switch.assignment)
         assert self._prepared is not None
         self._tasks, self._prepared = self._prepared.tasks, None
 

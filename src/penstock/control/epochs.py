@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 from penstock.worker.resume import SpoutProgress
@@ -37,6 +38,10 @@ class Epochs:
         self._pause_s *= 2
         self.newest += 1
         return self.newest
+
+    def hurry(self) -> None:
+        """The next epoch is due at once."""
+        self._begun_at_s = -math.inf
 
     def heard(self, spouts: Iterable[SpoutProgress]) -> None:
         """How far spouts have come."""

@@ -23,10 +23,23 @@ from penstock.control.moves import Moves
 from penstock.control.notices import Notices
 from penstock.control.peers import PeerChanged, PeerLost, PeerSilent
 from penstock.control.placement import Placement
-from penstock.control.protocol import Admit, Begin, BeginEpoch, Deploy, Drain, FromController, Refuse, Stop, TasksEnded
+from penstock.control.protocol import (
+    Admit,
+    Begin,
+    BeginEpoch,
+    BeginTrial,
+    Deploy,
+    Drain,
+    FromController,
+    Refuse,
+    Stop,
+    TasksEnded,
+    Trial,
+)
 from penstock.control.rewinds import Rewinds
 from penstock.control.settings import ControlSettings, RunPlan
 from penstock.control.status import Phase
+from penstock.control.trials import Trials
 from penstock.errors import RunError, StartError
 from penstock.plan.assignment import Assignment
 from penstock.plan.tasks import Task
@@ -61,6 +74,7 @@ class Lifecycle:
         self._stopping_at_s = 0.0
         self._has_told_drain = False
         self.epochs = Epochs(every_s=settings.epoch_every_s)
+        self.trials = Trials()
         self.feeds = Feeds(plan, settings, membership, self, notices)
         self.rewinds: Rewinds | None = None
         """None where nothing is saved."""
@@ -114,13 +128,9 @@ class Lifecycle:
         """Whether a worker has tasks, or had when it was last there, or has some to hand over."""
         return self.placement.has_tasks(worker) or self.moves.awaits(worker)
 
-    @property
-    def newest_epoch(self) -> int:
-        """The newest epoch that was begun; 0 if none was."""
-        return self.epochs.newest if self.rewinds is None else self.rewinds.checkpointing.newest
-
     def tell_of_loss(self, member: Member) -> None:
         """A member is gone: what others got by way of it takes another way. Set back, nothing is under way any more."""
+        self.trials.forget(member.worker)
         if self.rewinds is None:
             for other in self._deployed():
                 self.send(other, PeerLost(worker=member.worker, generation=member.generation))
@@ -159,6 +169,7 @@ class Lifecycle:
         is_running = self.phase in (Phase.RUNNING, Phase.DRAINING)
         if is_running and (self.rewinds is None or not self.placement.has_tasks(member.worker)):
             self.begin(member)
+            self.epochs.hurry()  # its marker finds what was lost with the process before
 
     def ended(self, member: Member, assignment: int) -> None:
         """All tasks of a member are over. It may not have known of tasks that it has got since."""
@@ -172,6 +183,8 @@ class Lifecycle:
     def switch(self, assignment: Assignment, tasks: tuple[Task, ...]) -> None:
         """Another assignment holds from now on. Who had ended may have got tasks, and says it again if it has not."""
         self.placement.switch(assignment, tasks)
+        for member in self._membership.members():
+            self.trials.forget(member.worker, stays=self.placement.tasks_on(member.worker))
         if self.rewinds is not None:
             self.rewinds.checkpointing.has_tasks(tasks)
             self.rewinds.suspicions.has_tasks(tasks)
@@ -193,16 +206,27 @@ class Lifecycle:
         """Has markers sent, now and then, where they are of use."""
         if self._settings.delivery == "at_most_once" or self.phase not in (Phase.RUNNING, Phase.DRAINING):
             return
-        if self.moves.is_under_way:
-            return
         if self.rewinds is not None:
-            self.rewinds.begin_epoch_if_due(now_s)
+            if not self.moves.is_under_way:
+                self.rewinds.begin_epoch_if_due(now_s)
             return
         epoch = self.epochs.due(now_s, awaited=self.feeds.are_closing)
         if epoch is not None:
             for member in self._membership.members():
                 if member.stage in ("begun", "ended"):
                     self.send(member, BeginEpoch(epoch=epoch))
+
+    def heard_of_trial(self, member: Member, message: Trial) -> None:
+        """A spout task wants to emit again what was lost, has done so, or knows what became of it."""
+        if message.task not in self.placement.tasks_on(member.worker):
+            return  # it goes on elsewhere, and what it has lost is emitted anew there
+        match message.stage:
+            case "wanted":
+                self.trials.wanted(message.task, member.worker)
+            case "emitted":
+                self.epochs.hurry()
+            case "over":
+                self.trials.over(message.task, member.worker)
 
     def fail(self, error: RunError, now_s: float) -> None:
         """Ends with an error. What goes wrong while a run ends anyway is only noted."""
@@ -230,6 +254,7 @@ class Lifecycle:
         """Goes on to the next phase as often as what is so allows."""
         self.feeds.tell()
         self.moves.advance(now_s)
+        self._begin_trial()
         before = None
         while before is not self.phase:
             before = self.phase
@@ -246,6 +271,15 @@ class Lifecycle:
                     self.stop(now_s)
             elif self.phase is Phase.STOPPING:
                 self._advance_stopping(now_s)
+
+    def _begin_trial(self) -> None:
+        while (begun := self.trials.begin()) is not None:
+            task, worker = begun
+            seat = self._membership.seats.get(worker)
+            if seat is not None and seat.member is not None:
+                self.send(seat.member, BeginTrial(task=task))
+            else:
+                self.trials.forget(worker)
 
     def _all_ended(self) -> bool:
         seats = self._membership.seats.values()

@@ -117,6 +117,8 @@ class Seat(msgspec.Struct, kw_only=True):
             return f"the tasks of {me} have ended"
         if message.launch != self.launch:
             return f"{me} was launched {self.launch} times, and this is launch {message.launch}"
+        if self.stop_asked:  # Spark had restarted the task before it heard that the job is to end
+            return f"launch {self.launch} of {me} is being ended, and another follows"
         if self.newest_attempt is not None and message.attempt <= self.newest_attempt:
             return f"attempt {self.newest_attempt} of {me} was admitted already, and this is attempt {message.attempt}"
         return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from penstock.control.pressure_metrics import PressureMetrics
+from penstock.control.tables import html_of, text_table
 from penstock.flow.relief import ReliefState
 from penstock.plan.shape import ComponentKind
 
@@ -193,3 +194,36 @@ class RunMetrics(msgspec.Struct, frozen=True, kw_only=True):
     failures: tuple[FailureMetrics, ...]
     pressures: tuple[PressureMetrics, ...] = ()
     """The bolts that have, or had, more to do than they can, and whom they stop; the worst first."""
+
+    def __repr__(self) -> str:
+        return "\n".join([self._headline(), *text_table(_COLUMNS, self._rows()), *self._remarks()])
+
+    def _repr_html_(self) -> str:
+        """In a notebook."""
+        return html_of(self._headline(), _COLUMNS, self._rows(), self._remarks())
+
+    def _headline(self) -> str:
+        lost = f", {self.lost:,} tuples lost" if self.lost else ""
+        latency = self.end_to_end
+        told = (
+            ""
+            if latency is None
+            else f", end to end p50 {latency.p50_ns / 1e6:.3g} ms, p99 {latency.p99_ns / 1e6:.3g} ms"
+        )
+        return f"metrics after {self.run_s:.1f} s{told}{lost}"
+
+    def _rows(self) -> list[tuple[object, ...]]:
+        return [
+            (
+                *(one.name, one.kind, one.tasks, one.processed, one.emitted, one.failed, one.backlog),
+                *(one.processed_per_s, one.emitted_per_s, f"{one.busiest_share:.0%}"),
+            )
+            for one in self.components
+        ]
+
+    def _remarks(self) -> list[str]:
+        pressed = [str(one) for one in self.pressures if one.state is not ReliefState.FLOWING]
+        return pressed + [f"{one.component}: {one.count:,} × {one.kind}: {one.message}" for one in self.failures]
+
+
+_COLUMNS = ("component", "kind", "tasks", "processed", "emitted", "failed", "waits", "in/s", "out/s", "busiest")

@@ -6,8 +6,9 @@
       └───or could not prepare: abandoned───────┘     everything is set back ──► IDLE
 
 Before all have switched nothing has happened, and from then on the new assignment holds, whatever dies: so the run is
-on the old one or on the new one, and never between. While a move is under way no epoch begins. Like everything here,
-events only note what is so, and `advance` looks at what is so and decides. What waits its turn is in wishes.
+on the old one or on the new one, and never between. Exactly once, no epoch begins while a move is under way; at least
+once they do, because markers find what is lost, and sinks commit at them. Like everything here, events only note what
+is so, and `advance` looks at what is so and decides. What waits its turn is in wishes.
 """
 
 from __future__ import annotations
@@ -257,7 +258,7 @@ class Moves(Wishes):
                     self._unproven |= former
         self.decisions.note(journey.decision, "switched")
         self._lifecycle.switch(journey.assignment, journey.tasks)
-        switch = Switch(assignment=journey.assignment.number, epoch=self._lifecycle.newest_epoch)
+        switch = Switch(assignment=journey.assignment.number)
         for member in self._membership.members():
             self._lifecycle.send(member, switch)
 

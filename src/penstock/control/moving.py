@@ -46,8 +46,6 @@ class Switch(Message, frozen=True, kw_only=True):
     """All have prepared: what was prepared holds from now on."""
 
     assignment: int
-    epoch: int
-    """The newest epoch that was begun. None begins until all tasks have moved."""
 
 
 class Abandon(Message, frozen=True, kw_only=True):

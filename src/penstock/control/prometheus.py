@@ -125,9 +125,15 @@ class _Snapshot(Collector):
         yield self._counter("penstock_pressure_episodes", "How often a task had too much", ["component"], episodes)
         yield self._counter(
             "penstock_stopped_seconds",
-            "Time that tasks of the component were stopped by a bolt that is too slow",
+            "Time that tasks of the component were stopped by a bolt that has too much waiting for it",
             ["component", "by"],
             [((source, one.component), time_s) for one in pressures for source, time_s in one.stopped_s.items()],
+        )
+        yield self._gauge(
+            "penstock_waits_for_info",
+            "1 for each bolt that is too slow and keeps the component from working",
+            ["component", "too_slow"],
+            [((one.component, culprit), 1) for one in pressures for culprit in one.waits_for],
         )
         yield self._gauge(
             "penstock_help_ratio",

@@ -33,6 +33,7 @@ from penstock.plan.edges import Edge
 from penstock.plan.tasks import Task
 from penstock.worker.care import Care
 from penstock.worker.resume import SpoutProgress
+from penstock.worker.spout_task import TrialStage
 from penstock.worker.task_checkpoints import TaskRestore
 
 __all__ = [
@@ -44,6 +45,7 @@ __all__ = [
     "AskStop",
     "Begin",
     "BeginEpoch",
+    "BeginTrial",
     "Collected",
     "Committed",
     "Deploy",
@@ -52,6 +54,7 @@ __all__ = [
     "Ended",
     "Fatal",
     "FromController",
+    "FromMember",
     "FromWorker",
     "Heartbeat",
     "InCall",
@@ -69,12 +72,14 @@ __all__ = [
     "Register",
     "Report",
     "RowsKept",
+    "SpoutFailing",
     "StatusAnswer",
     "Stop",
     "TaskFailure",
     "TaskNotSaved",
     "TaskSaved",
     "TasksEnded",
+    "Trial",
     "Tried",
     "Trying",
 ]
@@ -171,6 +176,15 @@ class TaskFailure(Message, frozen=True, kw_only=True):
     """How many since this worker last told of this kind."""
 
 
+class SpoutFailing(Message, frozen=True, kw_only=True):
+    """`next()` of a spout fails again and again. Sent once for each row of failures."""
+
+    component: str
+    task: int
+    trouble: str
+    """What people should be told."""
+
+
 class Collected(Message, frozen=True, kw_only=True):
     """Rows that a Collect sink received: one msgpack array of rows, as the sink's worker wrote it."""
 
@@ -214,6 +228,13 @@ class Trying(Message, frozen=True, kw_only=True):
 
 class Tried(Message, frozen=True, kw_only=True):
     """I have survived it."""
+
+
+class Trial(Message, frozen=True, kw_only=True):
+    """At least once: how far a spout task is with emitting again what was lost, see penstock.control.trials."""
+
+    task: int
+    stage: TrialStage
 
 
 class LinkBroken(Message, frozen=True, kw_only=True):
@@ -308,6 +329,12 @@ class BeginEpoch(Message, frozen=True, kw_only=True):
     end with a later one: so nothing that they have emitted is lost."""
 
 
+class BeginTrial(Message, frozen=True, kw_only=True):
+    """This spout task may emit again some of what was lost. It answers with Trial when it has, and when it is over."""
+
+    task: int
+
+
 class Committed(Message, frozen=True, kw_only=True):
     """An epoch is in the checkpoint: what was prepared for it may be seen."""
 
@@ -339,19 +366,18 @@ class Pulse(Message, frozen=True, kw_only=True):
     counts: ClassVar[bool] = False
 
 
-FromWorker = (
-    Register
-    | Heartbeat
-    | Ping
-    | InCall
+FromMember = (
+    Heartbeat
     | Ready
     | Report
     | TaskFailure
+    | SpoutFailing
     | Collected
     | TaskSaved
     | TaskNotSaved
     | Trying
     | Tried
+    | Trial
     | PeerGone
     | LinkBroken
     | BatchIn
@@ -363,6 +389,11 @@ FromWorker = (
     | Fatal
     | Left
 )
+"""What an admitted worker says over its own connection."""
+
+FromWorker = Register | Ping | InCall | FromMember
+"""All that workers say: to be admitted, beside their own connection, and over it."""
+
 FromController = (
     Admit
     | Refuse
@@ -373,6 +404,7 @@ FromController = (
     | TasksEnded
     | Begin
     | BeginEpoch
+    | BeginTrial
     | Committed
     | RowsKept
     | CloseBatch

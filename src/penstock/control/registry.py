@@ -12,6 +12,7 @@ import contextlib
 import os
 import socket
 import stat
+import tempfile
 from pathlib import Path
 from urllib.parse import quote
 
@@ -31,6 +32,12 @@ _LOAD_SUFFIX = ".load"
 _MOST_STREAMS = 100
 # Of so many runs the history of their load is kept.
 _MOST_LOADS = 20
+
+
+def _can_be_made(folder: Path) -> bool:
+    """Whether files can be put into a folder that is there, or can be made."""
+    there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    return there.is_dir() and os.access(there, os.W_OK | os.X_OK)
 
 
 def _boot_id() -> str:
@@ -75,12 +82,19 @@ class RunDirectory:
 
     @classmethod
     def default(cls) -> RunDirectory:
-        """$XDG_RUNTIME_DIR/penstock where there is one, which the system empties for us; else in ~/.cache."""
+        """$XDG_RUNTIME_DIR/penstock where there is one, which the system empties for us; else in ~/.cache.
+
+        A container's user may have no home that can be written to: then it is among the temporary files, in one folder
+        and not below one, which somebody else could have made first.
+        """
         runtime = os.environ.get("XDG_RUNTIME_DIR")
         if runtime and os.access(runtime, os.W_OK | os.X_OK):
             return cls(Path(runtime) / "penstock")
-        cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-        return cls(Path(cache) / "penstock" / "runs")
+        with contextlib.suppress(RuntimeError):  # there is no home at all
+            cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+            if _can_be_made(cache):
+                return cls(cache / "penstock" / "runs")
+        return cls(Path(tempfile.gettempdir()) / f"penstock-runs-{os.geteuid()}")
 
     def publish(self, file: RunFile) -> None:
         """Makes a run findable, until it is withdrawn or its driver dies."""

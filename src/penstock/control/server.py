@@ -15,7 +15,7 @@ from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from queue import SimpleQueue
 from types import TracebackType
-from typing import Self
+from typing import Self, assert_never
 
 import zmq
 
@@ -277,22 +277,25 @@ class ControlServer(Asker):
             self._do(instruction)
 
     def _do(self, instruction: Instruction) -> None:
-        if isinstance(instruction, SendTo):
-            self._send(instruction)
-        elif isinstance(instruction, StartWorker | StopWorker):
-            self._ask_host(instruction)
-        elif isinstance(instruction, HoldSlots):
-            assert self._host is not None
-            self._host.hold_slots(instruction.count)
-        elif isinstance(instruction, CommitEpoch):
-            assert self._keeper is not None
-            self._keeper.commit(instruction.manifest)
-        elif isinstance(instruction, KeepLoad | KeepChoice | ScheduleOutcome):
-            if self._load_keeper is not None:
-                self._load_keeper.keep(instruction)
-        else:
-            self._end = instruction
-            self._over.set()
+        match instruction:
+            case SendTo():
+                self._send(instruction)
+            case StartWorker() | StopWorker():
+                self._ask_host(instruction)
+            case HoldSlots():
+                assert self._host is not None
+                self._host.hold_slots(instruction.count)
+            case CommitEpoch():
+                assert self._keeper is not None
+                self._keeper.commit(instruction.manifest)
+            case KeepLoad() | KeepChoice() | ScheduleOutcome():
+                if self._load_keeper is not None:
+                    self._load_keeper.keep(instruction)
+            case Finish() | Fail():
+                self._end = instruction
+                self._over.set()
+            case _:
+                assert_never(instruction)
 
     def _send(self, instruction: SendTo) -> None:
         connection, message = instruction.connection, instruction.message

@@ -47,6 +47,8 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     """The epoch that the run goes on from."""
     claim: int = 0
     """The number under which the run has the checkpoint: greater than that of any run before it."""
+    notices: tuple[str, ...] = ()
+    """What was found out before the start that a person would want to know."""
     penstock_version: str = __version__
     """Workers must have the same."""
     python_version: str = platform.python_version()

@@ -10,6 +10,7 @@ import msgspec
 from penstock.control.decisions import Decision
 from penstock.control.pressure_metrics import PressureMetrics
 from penstock.control.scheduling import SchedulingStatus
+from penstock.control.tables import html_of, text_table
 
 __all__ = ["Phase", "RunStatus", "WorkerState", "WorkerStatus"]
 
@@ -81,3 +82,30 @@ class RunStatus(msgspec.Struct, frozen=True, kw_only=True):
     """The bolts that have more to do than they can just now, and whom they stop; the worst first."""
     scheduling: SchedulingStatus | None = None
     """Who plans meanwhile; None where nothing is measured."""
+
+    def __repr__(self) -> str:
+        return "\n".join([self._headline(), *text_table(_WORKER_COLUMNS, self._worker_rows()), *self._remarks()])
+
+    def _repr_html_(self) -> str:
+        """In a notebook."""
+        return html_of(self._headline(), _WORKER_COLUMNS, self._worker_rows(), self._remarks())
+
+    def _headline(self) -> str:
+        restarts = f", {self.restarts} restart{'s' if self.restarts > 1 else ''}" if self.restarts else ""
+        placed = "" if self.assignment is None else f", assignment {self.assignment} by {self.scheduler}"
+        return f"run {self.run} of {self.topology}: {self.phase}, {self.run_s:.1f} s{placed}{restarts}"
+
+    def _worker_rows(self) -> list[tuple[object, ...]]:
+        return [
+            (one.worker, one.state, one.host, str(one.pid or ""), len(one.tasks), one.silent_s) for one in self.workers
+        ]
+
+    def _remarks(self) -> list[str]:
+        decisions = [f"{one.by}: {one.why}: {one.state}" for one in self.decisions[-_MOST_REMARKS:]]
+        notices = [f"· {notice}" for notice in self.notices[-_MOST_REMARKS:]]
+        errors = [] if self.error is None else [f"error: {self.error}"]
+        return [*map(str, self.pressures), *decisions, *notices, *errors]
+
+
+_WORKER_COLUMNS = ("worker", "state", "host", "pid", "tasks", "silent s")
+_MOST_REMARKS = 5

@@ -7,7 +7,7 @@ from typing import Any
 from penstock.control.client import ControlClient
 from penstock.control.moving import Moved
 from penstock.control.peers import Peer, PeerGone
-from penstock.control.protocol import Collected, LinkBroken, TaskFailure, TaskNotSaved, TaskSaved
+from penstock.control.protocol import Collected, LinkBroken, SpoutFailing, TaskFailure, TaskNotSaved, TaskSaved, Trial
 from penstock.control.reporting import report_of
 from penstock.errors import RunError
 from penstock.topology.collecting import CollectingBolt
@@ -44,6 +44,9 @@ class Telling:
                     count=more,
                 )
             )
+        for spout in worker.spouts:
+            if (trouble := spout.take_trouble()) is not None:
+                self._control.send(SpoutFailing(component=spout.component, task=spout.task, trouble=trouble))
         self.rows(worker)
 
     def checkpoints(self, worker: Worker, assignment: int) -> None:
@@ -59,6 +62,12 @@ class Telling:
         """Tasks that have come from elsewhere."""
         for task in worker.moving.arrived_tasks():
             self._control.send(Moved(assignment=worker.moving.newest, task=task))
+
+    def trials(self, worker: Worker) -> None:
+        """How far spouts are with emitting again what was lost."""
+        for spout in worker.spouts:
+            for stage in spout.take_trial_stages():
+                self._control.send(Trial(task=spout.task, stage=stage))
 
     def dead_peers(self, worker: Worker, peers: dict[int, Peer]) -> None:
         """Those whose process is gone, each once."""

@@ -22,7 +22,7 @@ import msgspec
 
 from penstock.flow.runs import Runs
 
-__all__ = ["UNTRACKED", "AckBook", "FailedTree", "Ledger", "News", "keeper_of"]
+__all__ = ["UNTRACKED", "AckBook", "FailedTree", "Ledger", "LedgerState", "News", "keeper_of"]
 
 UNTRACKED = 0
 """The root of what belongs to no tree: ticks, and everything in a run without tracking."""
@@ -46,6 +46,8 @@ class FailedTree(msgspec.Struct, frozen=True, array_like=True, gc=False):
     component: str
     """Where it failed."""
     reason: str
+    lost: bool = False
+    """Whether a part of it was lost. Else user code failed on it."""
 
 
 class News(msgspec.Struct, array_like=True, gc=False):
@@ -89,10 +91,10 @@ class AckBook:
         shares = [self._next_frame() for _ in range(count - 1)]
         return [*shares, frame - sum(shares)]
 
-    def failed(self, root: Root, component: str, reason: str) -> None:
-        """A tuple of a tree has failed; the first reason counts."""
+    def failed(self, root: Root, component: str, reason: str, *, lost: bool = False) -> None:
+        """A tuple of a tree has failed, or was lost; the first reason counts."""
         if root and root not in self._failed:
-            self._failed[root] = FailedTree(root, component, reason)
+            self._failed[root] = FailedTree(root, component, reason, lost)
 
     def take(self) -> dict[int, News]:
         """All the news, by the task that keeps the trees; from now on there is none."""
@@ -113,6 +115,14 @@ def _for_keeper(news: dict[int, News], root: Root) -> News:
     if found is None:
         found = news[keeper] = News([], [])
     return found
+
+
+class LedgerState(msgspec.Struct, frozen=True, array_like=True):
+    """A ledger, as it travels to another worker."""
+
+    newest: Root
+    sums: dict[Root, int]
+    newest_at: dict[int, Root]
 
 
 class Ledger:
@@ -201,3 +211,11 @@ class Ledger:
         for root in lost:
             del self._sums[root]
         return lost
+
+    def state(self) -> LedgerState:
+        """All that is known, for the task to go on elsewhere; after `hear_own`, so that all trees are known of."""
+        return LedgerState(self._newest, self._sums, self._newest_at)
+
+    def restore(self, state: LedgerState) -> None:
+        """Goes on with the trees that were begun elsewhere."""
+        self._newest, self._sums, self._newest_at = state.newest, state.sums, state.newest_at

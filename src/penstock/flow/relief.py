@@ -29,11 +29,11 @@ told anything. Who dies while it has others stopped stops nobody any more: they 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from enum import IntEnum, StrEnum
 from typing import NamedTuple
 
-__all__ = ["Order", "Relief", "ReliefState", "Word"]
+__all__ = ["Order", "Relief", "ReliefState", "Word", "culprits"]
 
 
 class Word(IntEnum):
@@ -175,3 +175,27 @@ class Relief:
         orders = [Order(worker, word) for worker in sorted(workers)]
         self._told.update(workers)
         return orders
+
+
+def culprits(stopped_by: Mapping[int, Collection[int]]) -> dict[int, frozenset[int]]:
+    """For each task that others have stopped, those that it waits for in the end: they stop others and run themselves.
+
+    In a topology the last of every chain feeds nobody that could stop it. Reports of workers are of different moments,
+    though, so what they say together may be a circle: then all of the circle is to blame.
+
+    Args:
+        stopped_by: by task, the tasks that have it stopped.
+
+    >>> culprits({1: [2], 2: [3], 4: [3, 5]}) == {1: {3}, 2: {3}, 4: {3, 5}}
+    True
+    """
+    waiting = {task: frozenset(by) for task, by in stopped_by.items() if by}
+    found = {}
+    for task in waiting:
+        behind: set[int] = set()
+        ahead = {*waiting[task]}
+        while ahead:
+            behind |= ahead
+            ahead = {by for one in ahead for by in waiting.get(one, ())} - behind
+        found[task] = frozenset(behind - waiting.keys()) or frozenset(behind)
+    return found

@@ -21,23 +21,28 @@ class Sweeps:
 
     def __init__(self, workers: Iterable[int]) -> None:
         self._newest = dict.fromkeys(workers, 0)
-        self._everywhere = 0
+        self.everywhere = 0
+        """The newest epoch whose marker has passed everywhere."""
 
     def passed(self, worker: int, epoch: int) -> int | None:
         """A worker has passed a marker. Returns the newest epoch that has passed everywhere, if that is a new one."""
         if worker in self._newest:
             self._newest[worker] = max(epoch, self._newest[worker])
-        everywhere = min(self._newest.values(), default=0)
-        if everywhere <= self._everywhere:
-            return None
-        self._everywhere = everywhere
-        return everywhere
+        return self._advance()
 
     def restarted(self, worker: int) -> None:
         """Another process is this worker now, and has passed nothing."""
         if worker in self._newest:
             self._newest[worker] = 0
 
-    def replace_workers(self, workers: Iterable[int]) -> None:
-        """From now on these are the workers that have tasks."""
-        self._newest = {worker: self._newest.get(worker, 0) for worker in workers}
+    def gone(self, worker: int) -> int | None:
+        """A worker without tasks has left, and is not waited for. Returns what `passed` does."""
+        self._newest.pop(worker, None)
+        return self._advance()
+
+    def _advance(self) -> int | None:
+        everywhere = min(self._newest.values(), default=0)
+        if everywhere <= self.everywhere:
+            return None
+        self.everywhere = everywhere
+        return everywhere

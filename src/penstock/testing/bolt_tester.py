@@ -47,6 +47,7 @@ from penstock.topology.context import TaskContext
 from penstock.topology.emit import DEFAULT_STREAM, Emit, outputs
 from penstock.topology.functions import FunctionBolt
 from penstock.topology.tuples import Tuple, tuple_class
+from penstock.transport.canonical_key import canonical_key
 
 __all__ = ["BoltTester", "make_tuple"]
 
@@ -104,7 +105,7 @@ class BoltTester:
         tup = make_tuple(**values) if tup is None else tup
         if isinstance(self.bolt, KeyedBolt):
             assert self._key_of is not None
-            return self._checked(self.bolt.process(self._key_of(tup), tup))
+            return self._checked(self.bolt.process(canonical_key(self._key_of(tup)), tup))
         if isinstance(self.bolt, Bolt):
             return self._checked(self.bolt.process(tup))
         message = f"{type(self.bolt).__name__} takes record batches: wanted process_batch(batch)"

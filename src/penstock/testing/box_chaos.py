@@ -42,8 +42,8 @@ class HeldRun(Protocol):
 
     def status(self) -> Any: ...
     def move(self, task: int | str, worker: int) -> None: ...
-    def wait(self, timeout_s: float | None = None) -> bool: ...
-    def summary(self) -> Any: ...
+    @property
+    def wait(self) -> Callable[..., Any]: ...
 
 
 def survive_in_a_box(
@@ -93,8 +93,7 @@ def survive_in_a_box(
                     run.wait(fault.for_s)
         if moved is not None:
             tell(f"{moved.count} moves")
-        run.wait()
-        found = collected_rows(run.summary(), topology)
+        found = collected_rows(run.wait(), topology)
     return ChaosReport(
         seed=seed,
         faults=tuple(happened),

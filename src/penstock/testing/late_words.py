@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple, TypeAlias
 
 from penstock.control.peers import PeerLost
-from penstock.control.protocol import BeginEpoch, Committed
+from penstock.control.protocol import BeginEpoch, BeginTrial, Committed
 from penstock.plan.assignment import Assignment
 from penstock.plan.tasks import Task
 from penstock.worker.carriers import FrameWay
@@ -40,7 +40,6 @@ class Switching(NamedTuple):
     """It holds."""
 
     assignment: int
-    epoch: int
 
 
 class Abandonment(NamedTuple):
@@ -57,7 +56,9 @@ class TakingOver(NamedTuple):
     progress: SpoutProgress | None
 
 
-Word: TypeAlias = BeginEpoch | Committed | PeerLost | Meeting | Preparation | Switching | Abandonment | TakingOver
+Word: TypeAlias = (
+    BeginEpoch | BeginTrial | Committed | PeerLost | Meeting | Preparation | Switching | Abandonment | TakingOver
+)
 
 HEARS_AFTER_TURNS = 3
 """How many of its own turns later than the one before each worker hears what it is told."""
@@ -113,14 +114,16 @@ def _hear(worker: Worker, message: Word) -> None:
     match message:
         case Committed(epoch=epoch):
             worker.committed(epoch)
+        case BeginTrial(task=task):
+            worker.begin_trial(task)
         case PeerLost(worker=peer, generation=generation):
             worker.lose(peer, generation)
         case Meeting(colleague, way):
             worker.meet(colleague, way)
         case Preparation(deployment, assignment, tasks, ways, colleagues):
             deployment.prepare(assignment=assignment, tasks=tasks, ways=ways, colleagues=colleagues)
-        case Switching(assignment, epoch):
-            worker.moving.switch(assignment, epoch)
+        case Switching(assignment):
+            worker.moving.switch(assignment)
         case Abandonment(assignment):
             worker.moving.abandon(assignment)
         case TakingOver(task, peer, progress):

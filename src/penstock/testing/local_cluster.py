@@ -26,7 +26,8 @@ from typing import Self
 import msgspec
 
 from penstock.control.peers import PeerLost
-from penstock.control.protocol import BeginEpoch
+from penstock.control.protocol import BeginEpoch, BeginTrial
+from penstock.control.trials import Trials
 from penstock.flow.delivery import Delivery
 from penstock.plan.assignment import Assignment
 from penstock.plan.shape import shape_of
@@ -97,6 +98,7 @@ class LocalCluster(GivesTurns):
         self._words = LateWords()
         self._moves = LocalMoves(self._words, self._preparation)
         self._wanted: Wanted | None = None
+        self._trials = Trials()
         self._newest_number = 1
         self._deployments: dict[int, Deployment] = {}
         self._epoch_at_ns = self.clock.now_ns() + EPOCH_EVERY_NS
@@ -127,9 +129,9 @@ class LocalCluster(GivesTurns):
     def begin_epoch(self) -> int:
         """Has the spouts send markers, as the controller does now and then; returns the number of the epoch."""
         self._epoch_at_ns = self.clock.now_ns() + EPOCH_EVERY_NS
-        if self._moves.under_way:
-            return self._epoch
         if self._settings.delivery == "exactly_once":
+            if self._moves.under_way:
+                return self._epoch
             all_ended = self._all_live and all(worker.ended for worker in self.workers.values())
             self._epoch = self._checkpoints.begin(self.workers, all_ended=all_ended, draining=self._draining)
             return self._epoch
@@ -248,6 +250,7 @@ class LocalCluster(GivesTurns):
         self._keeper.forget(lost)
         self._inboxes[worker].close()
         self._words.died(worker)
+        self._trials.forget(worker)
         if self._settings.delivery != "exactly_once":
             self._words.tell(self.workers, PeerLost(worker=worker, generation=self._generations[worker]))
             self._moves.died(worker, self.workers, self._progress)
@@ -306,6 +309,7 @@ class LocalCluster(GivesTurns):
         worked = self.workers[number].do_work()
         worked += self._words.pass_turn(number, self.workers[number])
         self._look_at_move(number)
+        self._look_at_trials(number)
         if self._settings.delivery != "at_most_once":
             self._keeper.fetch_rows(self.workers[number])
         if self._checkpoints.take_news(self.workers[number], self.workers):
@@ -314,12 +318,30 @@ class LocalCluster(GivesTurns):
         return worked > 0 or sum(map(len, self._inboxes.values())) != before
 
     def _look_at_move(self, number: int) -> None:
-        switched = self._moves.look(number, self.workers[number], self.workers, self._epoch)
+        switched = self._moves.look(number, self.workers[number], self.workers)
         if switched is not None:
             self._note_progress()
             self._assignment, self._tasks = switched
             self._checkpointing.has_tasks(self._tasks)
+            for worker in self.workers:
+                self._trials.forget(worker, stays=self._assignment.tasks_on(worker))
         self._begin_move_if_possible()
+
+    def _look_at_trials(self, number: int) -> None:
+        for spout in self.workers[number].spouts:
+            for stage in spout.take_trial_stages():
+                if spout.task not in self._assignment.tasks_on(number):
+                    continue
+                if stage == "wanted":
+                    self._trials.wanted(spout.task, number)
+                elif stage == "emitted":
+                    self._epoch_at_ns = self.clock.now_ns()
+                else:
+                    self._trials.over(spout.task, number)
+        begun = self._trials.begin()
+        if begun is not None:
+            task, worker = begun
+            self._words.tell([worker], BeginTrial(task=task))
 
     def _deploy(self, number: int) -> None:
         deployment = Deployment(

@@ -59,9 +59,7 @@ class LocalMoves:
         for worker in workers:
             self._words.tell([worker], self._prepare(worker, assignment, tasks))
 
-    def look(
-        self, number: int, worker: Worker, workers: Iterable[int], epoch: int
-    ) -> tuple[Assignment, tuple[Task, ...]] | None:
+    def look(self, number: int, worker: Worker, workers: Iterable[int]) -> tuple[Assignment, tuple[Task, ...]] | None:
         """A worker has had a turn. Returns the assignment and its tasks, when it has come to hold."""
         move, everybody = self._move, set(workers)
         if move is None:
@@ -74,7 +72,7 @@ class LocalMoves:
                 move.prepared.add(number)
             if move.prepared == everybody:
                 move.switched = True
-                self._words.tell(everybody, Switching(move.assignment.number, epoch))
+                self._words.tell(everybody, Switching(move.assignment.number))
                 return move.assignment, move.tasks
         elif not move.awaited:
             self._move = None

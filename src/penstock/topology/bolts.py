@@ -99,7 +99,8 @@ class KeyedBolt(BaseBolt):
         """What comes of one tuple; as `Bolt.process`.
 
         Args:
-            key: the value of the field that the input is grouped by, or a tuple of them if there are several.
+            key: the value of the field that the input is grouped by, or a tuple of them if there are several. As
+                Spark groups: every NaN is one key, -0.0 is 0.0, a list is a tuple, and a dict one that can be hashed.
             tup: the tuple.
         """
         message = f"{type(self).__name__} does not define process(key, tup)"

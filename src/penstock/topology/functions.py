@@ -33,7 +33,7 @@ class FunctionBolt(Bolt):
 
 
 class GeneratorSpout(Spout):
-    """A generator function as a spout: what it yields is emitted, and its end is the end.
+    """A generator function as a spout: what it yields is emitted, and its end is the end. If it raises, the run fails.
 
     The function may take the task's context. Each task calls it for itself:
 

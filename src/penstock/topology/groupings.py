@@ -71,7 +71,7 @@ class LocalOrShuffle(Grouping, frozen=True):
 
 
 class By(Grouping, frozen=True):
-    """Equal values of the fields always to the same task."""
+    """Equal values of the fields always to the same task. NaN equals NaN, and -0.0 equals 0.0, as for Spark."""
 
     fields: tuple[str, ...]
 

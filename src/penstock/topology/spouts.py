@@ -36,8 +36,12 @@ class Spout(Logic):
     def next(self) -> Outputs:
         """One tuple, or several, or None if there is nothing just now. Never blocks for long.
 
+        Any other exception than these is counted, and the spout is asked again after a pause, until it has failed
+        `max_spout_failures` times in a row: then the run fails.
+
         Raises:
             StopIteration: there is nothing more, and never will be.
+            RunError: the run is to fail at once.
         """
         message = f"{type(self).__name__} does not define next()"
         raise NotImplementedError(message)

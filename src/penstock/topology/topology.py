@@ -34,7 +34,7 @@ from penstock.topology.spouts import Spout
 from penstock.topology.streams import Component, Input, Stream
 from penstock.topology.tuples import Tuple
 
-__all__ = ["Topology"]
+__all__ = ["Topology", "require_topology"]
 
 
 class Topology:
@@ -170,3 +170,10 @@ class Topology:
 
     def __repr__(self) -> str:
         return f"Topology({self.name!r}, {len(self.components)} components)"
+
+
+def require_topology(given: object) -> None:
+    """TopologyError if it is something else, which would be found only where its first method is called."""
+    if not isinstance(given, Topology):
+        message = f"topology: wanted a penstock.Topology, got {given!r} of type {type(given).__name__}"
+        raise TopologyError(message)

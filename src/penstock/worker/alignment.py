@@ -17,6 +17,7 @@ class AlignmentState(msgspec.Struct, frozen=True, kw_only=True):
     ended: list[tuple[int, int]] = []
     arrived: dict[int, list[tuple[int, int]]] = {}
     newest_roots: dict[int, dict[int, int]] = {}
+    newest: int = 0
 
 
 class Alignment:
@@ -30,12 +31,15 @@ class Alignment:
         self._ended: set[tuple[int, int]] = set()
         self._arrived: dict[int, set[tuple[int, int]]] = {}
         self._newest_roots: dict[int, dict[int, int]] = {}
+        self._newest = 0
+        """The newest epoch whose marker all channels have sent."""
 
     def arrive(self, channel: tuple[int, int], marker: Marker) -> list[Marker]:
         """Takes one marker; returns those to act on and pass on now, because all channels have sent theirs.
 
         They are several when a channel ends that others were waiting for. A marker that arrives twice, as it may when a
-        worker was restarted, counts once.
+        worker was restarted or a spout has moved, counts once. One that a channel has left out never comes: the newer
+        ones speak for it.
         """
         if channel not in self._channels:
             message = f"marker on channel {channel}, which does not lead to this task; its channels: {self._channels}"
@@ -44,7 +48,7 @@ class Alignment:
             return []
         if marker.ends:
             self._ended.add(channel)
-        else:
+        elif marker.epoch > self._newest:
             self._arrived.setdefault(marker.epoch, set()).add(channel)
             if marker.newest_roots:
                 self._newest_roots.setdefault(marker.epoch, {}).update(marker.newest_roots)
@@ -53,9 +57,13 @@ class Alignment:
             self._newest_roots.clear()
             return [Marker(marker.epoch, ends=True)]
         complete = sorted(epoch for epoch, sent in self._arrived.items() if sent | self._ended >= self._channels)
-        for epoch in complete:
-            del self._arrived[epoch]
-        return [Marker(epoch, ends=False, newest_roots=self._newest_roots.pop(epoch, {})) for epoch in complete]
+        if not complete:
+            return []
+        self._newest = complete[-1]
+        roots = self._newest_roots
+        self._arrived = {epoch: sent for epoch, sent in self._arrived.items() if epoch > self._newest}
+        self._newest_roots = {epoch: newest for epoch, newest in roots.items() if epoch > self._newest}
+        return [Marker(epoch, ends=False, newest_roots=roots.get(epoch, {})) for epoch in complete]
 
     def reopen(self, sources: Iterable[int]) -> None:
         """These source tasks were restarted: they send again, and end again."""
@@ -80,6 +88,7 @@ class Alignment:
             ended=sorted(self._ended),
             arrived={epoch: sorted(channels) for epoch, channels in self._arrived.items()},
             newest_roots={epoch: dict(roots) for epoch, roots in self._newest_roots.items()},
+            newest=self._newest,
         )
 
     def restore(self, state: AlignmentState) -> None:
@@ -87,6 +96,7 @@ class Alignment:
         self._ended = set(state.ended)
         self._arrived = {epoch: set(channels) for epoch, channels in state.arrived.items()}
         self._newest_roots = {epoch: dict(roots) for epoch, roots in state.newest_roots.items()}
+        self._newest = state.newest
 
     @property
     def ended_channels(self) -> set[tuple[int, int]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from penstock.topology.arrow_sink import ArrowSink
@@ -24,8 +24,7 @@ class ArrowSinkRunner:
         self._task = task
         self._sink = sink
 
-    def run(self, arrival: Arrival) -> None:
-        """See Runner."""
+    def _run(self, arrival: Arrival) -> None:
         try:
             if arrival.batch is None:
                 self._sink.take_tuples(arrival.tuples)
@@ -34,7 +33,8 @@ class ArrowSinkRunner:
         except USER_ERRORS as error:  # which say themselves on what
             self._task.fail(error, None)
 
-    def run_all(self, arrivals: Sequence[Arrival]) -> None:
-        """See Runner."""
+    def run_all(self, arrivals: Sequence[Arrival]) -> Iterable[None]:
+        """See Runner. It emits nothing, so there is one step."""
         for arrival in arrivals:
-            self.run(arrival)
+            self._run(arrival)
+        return ()

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from penstock.topology.groupings import Broadcast, By, Gather, Grouping, ToOne
 from penstock.transport.stable_hash import stable_hash
+from penstock.worker.batches import values_of
 from penstock.worker.lanes import Lane
 
 __all__ = ["split_batch"]
@@ -40,7 +41,7 @@ def _by_key(
         targets = [stable_hash(key) % len(lanes) for key in encoded.dictionary.to_pylist()]
         target_of_row = pc.take(pa.array(targets, pa.int32()), encoded.indices)
     else:
-        keys = zip(*(batch.column(field).to_pylist() for field in fields), strict=True)
+        keys = zip(*(values_of(batch.column(field)) for field in fields), strict=True)
         targets = [stable_hash(key if len(fields) > 1 else key[0]) % len(lanes) for key in keys]
         target_of_row = pa.array(targets, pa.int32())
     for index, lane in enumerate(lanes):

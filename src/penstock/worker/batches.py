@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from penstock.flow.ledger import UNTRACKED
+from penstock.transport.canonical_key import canonical_key
 
-__all__ = ["OpenedBatch", "batch_from_payload", "batch_to_payload", "merged", "rows_of", "to_batch"]
+__all__ = ["OpenedBatch", "batch_from_payload", "batch_to_payload", "merged", "rows_of", "to_batch", "values_of"]
 
 _HEAD = struct.Struct("<qqQQ")
 # Arrow's errors have no common root but for Exception: some are OSError, MemoryError or StopIteration.
@@ -72,15 +73,45 @@ def merged(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
 
 
 def rows_of(batch: pa.RecordBatch) -> Iterable[tuple[Any, ...]]:
-    """A record batch as tuples. A map is a dict there, as a struct is."""
-    return zip(*map(_values_of, batch.columns), strict=True)
+    """A record batch as tuples: see `values_of`."""
+    return zip(*map(values_of, batch.columns), strict=True)
 
 
-def _values_of(column: pa.Array) -> list[Any]:
-    # Asked for dicts, Arrow makes a scalar object of each value first, which takes ten times as long.
-    values: list[Any] = column.to_pylist(maps_as_pydicts="strict") if _holds_maps(column.type) else column.to_pylist()
-    return values
+def values_of(column: pa.Array) -> list[Any]:
+    """A column as Python values. A map is a dict there, as a struct is; a key of a map is such as a dict takes."""
+    # To Arrow a map is a list of pairs. Asked for dicts, it makes a scalar object of each value first, which takes ten
+    # times as long, and it has no way to make a key of a struct or of a list.
+    values: list[Any] = column.to_pylist()
+    return [*map(_with_dicts(column.type), values)] if _holds_maps(column.type) else values
 
 
 def _holds_maps(kind: pa.DataType) -> bool:
     return pa.types.is_map(kind) or any(_holds_maps(kind.field(n).type) for n in range(kind.num_fields))
+
+
+def _with_dicts(kind: pa.DataType) -> Callable[[Any], Any]:
+    """What makes dicts of the maps in a value of this type."""
+    if not _holds_maps(kind):
+        return lambda value: value
+    if pa.types.is_map(kind):
+        of_key, of_item = _with_dicts(kind.key_type), _with_dicts(kind.item_type)
+        return _unless_none(
+            lambda pairs: _dict_of([(canonical_key(of_key(key)), of_item(item)) for key, item in pairs])
+        )
+    if pa.types.is_struct(kind):
+        of_field = {field.name: _with_dicts(field.type) for field in kind}
+        return _unless_none(lambda struct: {name: of_field[name](value) for name, value in struct.items()})
+    of_element = _with_dicts(kind.field(0).type)
+    return _unless_none(lambda values: [of_element(value) for value in values])
+
+
+def _dict_of(pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        message = f"a map: wanted each key once, got {pairs!r}"
+        raise ValueError(message)
+    return made
+
+
+def _unless_none(convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda value: None if value is None else convert(value)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import sys
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -36,6 +36,17 @@ __all__ = ["BoltTask"]
 MOST_TURN_NS = 20_000_000
 PIECE_NS = MOST_TURN_NS // 4
 """How long a piece of an arrival should take, if it does not have to be done whole."""
+
+
+class _Call(NamedTuple):
+    """What a bolt is in the middle of, because there is no room for all that it emits."""
+
+    steps: Iterable[None]
+    """An iterator: how it goes on."""
+    arrivals: Sequence[Arrival]
+    """What it works on; nothing if it is a marker or a tick."""
+    spent_ns: int
+    """How much time that has taken so far."""
 
 
 class BoltTask(RunningTask):
@@ -90,6 +101,8 @@ class BoltTask(RunningTask):
         self._lent = 0
         """How many pieces of the queue are worked on elsewhere, or came back and are not emitted yet."""
         self._answered: deque[tuple[Arrival, Sequence[list[Any] | None]]] = deque()
+        self._call: _Call | None = None
+        """What it is in the middle of: that is done before anything else is, markers, ticks and moves included."""
 
     @property
     def sources(self) -> frozenset[int]:
@@ -103,10 +116,15 @@ class BoltTask(RunningTask):
         return arrival.batch is None or arrival.batch.schema.names == self._columns[arrival.edge]
 
     def credit_from(self, sources: Collection[int]) -> set[Channel]:
-        """The channels on which these tasks need credit to send to it."""
+        """The channels on which the worker of these tasks needs credit to send to it.
+
+        Where tuples are put together on the way, that worker may be the head of its node, and send in the name of any
+        source of the edge (see penstock.flow.combining), not only of its own.
+        """
         from_them = [(edge, source) for edge, source in self._channels if source in sources]
-        put_together = {(source, target_of_edge(edge)) for edge, source in from_them if edge in self._combined}
-        return put_together | {(source, self.task) for _, source in from_them}
+        put_together = self._combined & {edge for edge, _ in from_them}
+        spoken_for = {(source, target_of_edge(edge)) for edge, source in self._channels if edge in put_together}
+        return spoken_for | {(source, self.task) for _, source in from_them}
 
     def accept(self, arrival: Arrival) -> None:
         """Puts an arrival at the end of the queue."""
@@ -120,6 +138,7 @@ class BoltTask(RunningTask):
             return False
         return (
             bool(self.queue)
+            or self._call is not None
             or bool(self._answered)
             or (bool(self.rhythms) and any(rhythm.is_due for rhythm in self.rhythms))
         )
@@ -137,39 +156,71 @@ class BoltTask(RunningTask):
             return 0
         queue = self.queue
         started_ns = now_ns = self.clock.now_ns()
-        done = self._take_answers(now_ns) if self._answered else 0
         most_tuples = min(most_tuples, room_tuples)
-        while done < most_tuples and now_ns - started_ns < MOST_TURN_NS and (arrival := queue.take()) is not None:
-            if arrival.marker is not None:
+        done = 0
+        if self._call is not None:
+            count, now_ns = self._work_on(*self._call, now_ns)
+            done += count
+        while self._call is None and done < most_tuples and now_ns - started_ns < MOST_TURN_NS:
+            arrivals: Sequence[Arrival]
+            steps: Iterable[None]
+            if self._answered:
+                arrivals, steps = self._take_answer(now_ns)
+            elif (arrival := queue.take()) is None:
+                break
+            elif arrival.marker is not None:
                 if self._lent:  # what came before a marker is done before it
                     queue.put_back(arrival)
                     break
-                done += 1
-                self._act_on(arrival, arrival.marker)
-                self._processed_arrival(self.task, arrival)
-                continue
-            arrivals = [arrival]
-            if self._runner.merges:
-                arrivals += queue.take_more(arrival, most_tuples - done)
-            elif len(arrival) > (most := min(self._most_at_once, max(1, room_tuples - done))) and arrival.batch is None:
-                arrivals = [self._first_piece(arrival, most)]
-            self._note_arrivals(arrivals, now_ns)
-            self._runner.run_all(arrivals if self._gatherer is None else self._gatherer.take(*arrivals))
-            before_ns, now_ns = now_ns, self.clock.now_ns()
-            count = self._note_processed(arrivals, now_ns)
-            self.tuple_ns = (now_ns - before_ns) // max(1, count)
-            self._most_at_once = max(1, count * PIECE_NS // max(1, now_ns - before_ns))
+                arrivals, steps = (), self._act_on(arrival, arrival.marker)
+            else:
+                arrivals = [arrival]
+                if self._runner.merges:
+                    arrivals += queue.take_more(arrival, most_tuples - done)
+                elif arrival.batch is None and len(arrival) > (
+                    most := min(self._most_at_once, max(1, room_tuples - done))
+                ):
+                    arrivals = [self._first_piece(arrival, most)]
+                self._note_arrivals(arrivals, now_ns)
+                steps = self._runner.run_all(arrivals if self._gatherer is None else self._gatherer.take(*arrivals))
+            count, now_ns = self._work_on(steps, arrivals, 0, now_ns)
             done += count
         if self._gatherer is not None:
             self._gatherer.lose_patience()
-        if self._tick is not None and self._tick.take_due() and not self.ended:
-            self.guarded(self.logic.tick)
-            self._commit_early()
-            done += 1
+        if self._tick is not None and self._call is None and self._tick.take_due() and not self.ended:
+            done += self._work_on(self._run_tick(), (), 0, now_ns)[0]
         now_ns = self.clock.now_ns()
-        self.flush(now_ns)
+        if self._call is None:
+            self.flush(now_ns)
         self.busy_ns += now_ns - started_ns
         return done
+
+    def _work_on(
+        self, steps: Iterable[None], arrivals: Sequence[Arrival], spent_ns: int, began_ns: int
+    ) -> tuple[int, int]:
+        """Works on arrivals, or a marker or a tick if there are none; returns how many tuples are done, and the time.
+
+        When a piece of what that emits is full, the rest of it waits until the next turn: then it is known whether
+        there is room for more.
+        """
+        for _ in steps:
+            self.flush_piece()
+            now_ns = self.clock.now_ns()
+            self._call = _Call(steps, arrivals, spent_ns + now_ns - began_ns)
+            return 1, now_ns
+        self._call = None
+        now_ns = self.clock.now_ns()
+        if not arrivals:
+            return 1, now_ns
+        spent_ns += now_ns - began_ns
+        count = self._note_processed(arrivals, now_ns)
+        self.tuple_ns = spent_ns // max(1, count)
+        self._most_at_once = max(1, count * PIECE_NS // max(1, spent_ns))
+        return count, now_ns
+
+    def _run_tick(self) -> Iterator[None]:
+        yield from self.emitting(self.logic.tick)
+        self._commit_early()
 
     def _commit_early(self) -> None:
         sink = self.logic
@@ -201,7 +252,21 @@ class BoltTask(RunningTask):
         self.processed += total
         return total
 
-    def _act_on(self, arrival: Arrival, marker: Marker) -> None:
+    @property
+    def is_in_call(self) -> bool:
+        """See RunningTask."""
+        return self._call is not None
+
+    def close(self) -> None:
+        """See RunningTask."""
+        self._call = None  # a generator of the user's that waits runs what it does on its way out
+        super().close()
+
+    def _act_on(self, arrival: Arrival, marker: Marker) -> Iterator[None]:
+        yield from self._pass_on(arrival, marker)
+        self._processed_arrival(self.task, arrival)
+
+    def _pass_on(self, arrival: Arrival, marker: Marker) -> Iterator[None]:
         channel = (arrival.edge, arrival.source)
         if channel not in self._channels:  # it had come when its source was lost, which others have followed since
             return
@@ -221,7 +286,7 @@ class BoltTask(RunningTask):
             if self._gatherer is not None:
                 self._gatherer.marker(aligned)
             if aligned.ends:
-                self.guarded(self.logic.finish)
+                yield from self.emitting(self.logic.finish)
                 self.ended = True
                 self.commit_last()
             elif isinstance(self._runner, TrackedSinkRunner):
@@ -278,18 +343,19 @@ class BoltTask(RunningTask):
         """Somebody has: what came of it is emitted when there is room for it."""
         self._answered.append((piece, answers))
 
-    def _take_answers(self, now_ns: int) -> int:
+    def _take_answer(self, now_ns: int) -> tuple[Sequence[Arrival], Iterator[None]]:
         runner = self._runner.runner if isinstance(self._runner, CarefulRunner) else self._runner
         assert isinstance(runner, RecordRunner)
-        done = 0
-        while self._answered:
-            piece, answers = self._answered.popleft()
-            self._note_arrivals([piece], now_ns)
-            runner.run_answered(piece, answers)
-            done += self._note_processed([piece], now_ns)
-            self.redirected += len(piece)
-            self._lent -= 1
-        return done
+        piece, answers = self._answered.popleft()
+        self._note_arrivals([piece], now_ns)
+        return [piece], self._emit_answers(runner, piece, answers)
+
+    def _emit_answers(
+        self, runner: RecordRunner, piece: Arrival, answers: Sequence[list[Any] | None]
+    ) -> Iterator[None]:
+        yield from runner.run_answered(piece, answers)
+        self.redirected += len(piece)
+        self._lent -= 1
 
     # ---- when it moves, or who feeds it does
 
@@ -309,6 +375,7 @@ class BoltTask(RunningTask):
         ended = self._alignment.ended_channels
         return (
             not self.queue
+            and self._call is None
             and not self._lent
             and self._channels.are_laid(int(self.until), ended=ended, among=self._channels)
         )
@@ -316,8 +383,7 @@ class BoltTask(RunningTask):
     @property
     def unsettled(self) -> int:
         """See RunningTask."""
-        sink = self._runner.unsettled if isinstance(self._runner, TrackedSinkRunner) else 0
-        return sink + (0 if self.keeper is None else len(self.keeper))
+        return self._runner.unsettled if isinstance(self._runner, TrackedSinkRunner) else 0
 
     def commit_last(self) -> None:
         """Nothing more comes here: a transactional sink commits what it has, where it may do so by itself."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 from penstock._native import Record
@@ -23,7 +24,7 @@ from penstock.transport.values import row_decoder
 from penstock.worker.carriers import Carrier
 from penstock.worker.early_frames import EarlyFrame
 from penstock.worker.failures import USER_ERRORS, Failures
-from penstock.worker.lanes import MOST_TUPLE_BYTES
+from penstock.worker.lanes import MOST_FRAME_TUPLES, MOST_TUPLE_BYTES
 from penstock.worker.loan_frames import Answer, encode_offer, encode_repaid
 from penstock.worker.wiring import Wiring
 
@@ -138,9 +139,11 @@ class Borrowing:
         answers: list[Answer] = []
         for tup in loan.tuples:
             try:
-                answers.append([*outputs(logic.process(tup))])
+                answer = [*islice(outputs(logic.process(tup)), MOST_FRAME_TUPLES + 1)]
             except USER_ERRORS:
                 answers.append(None)
+            else:  # what is much is emitted in pieces, by the lender
+                answers.append(answer if len(answer) <= MOST_FRAME_TUPLES else None)
         return answers
 
     def _logic_of(self, task: int) -> Any:

@@ -6,7 +6,7 @@ and tuples that were given up are left out. What this task has survived since ev
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -40,38 +40,41 @@ class CarefulRunner:
         self._given_up = care.given_up.get(task.component, {})
         self._survived: set[int] = set()
 
-    def run_all(self, arrivals: Sequence[Arrival]) -> None:
+    def run_all(self, arrivals: Sequence[Arrival]) -> Iterator[None]:
         """See Runner."""
         for arrival in arrivals:
-            self.run(arrival)
+            yield from self._run(arrival)
 
-    def run(self, arrival: Arrival) -> None:
-        """See Runner."""
+    def _run(self, arrival: Arrival) -> Iterator[None]:
         rows = arrival.tuples if arrival.batch is None else [*rows_of(arrival.batch)]
         digests = [*map(digest_of, rows)]
         start = 0
         for position, digest in enumerate(digests):
             if digest in self._given_up:
-                self._try(arrival, digests, start, position)
+                yield from self._try(arrival, digests, start, position)
                 self._leave_out(rows[position], self._given_up[digest])
             elif digest in self._suspects and digest not in self._survived:
-                self._try(arrival, digests, start, position)
-                self._try(arrival, digests, position, position + 1)
+                yield from self._try(arrival, digests, start, position)
+                yield from self._try(arrival, digests, position, position + 1)
             else:
                 continue
             start = position + 1
-        self._try(arrival, digests, start, len(digests))
+        yield from self._try(arrival, digests, start, len(digests))
 
-    def _try(self, arrival: Arrival, digests: Sequence[int], start: int, end: int) -> None:
+    def _try(self, arrival: Arrival, digests: Sequence[int], start: int, end: int) -> Iterator[None]:
         if start == end:
             return
         fresh = {*digests[start:end]} - self._survived
-        if fresh:
-            self._notes.trying(self._task.suspected, fresh, alone=end - start == 1)
-        self.runner.run_all([_piece(arrival, start, end)])
-        if fresh:
-            self._notes.tried()
-            self._survived |= fresh
+        piece = _piece(arrival, start, end)
+        if not fresh:
+            yield from self.runner.run_all([piece])
+            return
+        # Without waiting in between: a worker notes one thing at a time, and has survived it only when it is done.
+        self._notes.trying(self._task.suspected, fresh, alone=end - start == 1)
+        for _ in self.runner.run_all([piece]):
+            self._task.flush_piece()
+        self._notes.tried()
+        self._survived |= fresh
 
     def _leave_out(self, row: Any, deaths: int) -> None:
         task = self._task

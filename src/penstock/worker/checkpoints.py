@@ -47,8 +47,8 @@ class NotSaved(msgspec.Struct, frozen=True, kw_only=True):
 class Checkpoints:
     """Saves the tasks of one worker.
 
-    `begin` says that an epoch ends. A spout is saved then, a bolt when it has the epoch's marker from all its inputs,
-    and a task that has ended as soon as both are so.
+    `begin` says that an epoch ends. A spout is saved then, or as soon as all is emitted that it has given; a bolt when
+    it has the epoch's marker from all its inputs, and a task that has ended as soon as both are so.
     """
 
     def __init__(self, store: PartStore, *, beside: bool = True) -> None:
@@ -97,7 +97,7 @@ class Checkpoints:
         """An epoch ends: spouts are saved, and send its marker. `committed` is the newest one in the checkpoint."""
         self._epoch, self._committed = epoch, committed
         for running, _ in self._tasks.values():
-            if isinstance(running, SpoutTask) and not running.ended and not running.waiting:
+            if isinstance(running, SpoutTask) and not (running.ended or running.waiting or running.is_in_call):
                 self.save(running.task, epoch)
         self.save_ended()
 

@@ -4,8 +4,9 @@ Whoever has not heard of a switch yet tells the old place what has become of a t
 marker that has passed everywhere says what is lost (see flow/sweeps), and goes straight to the new place. It must not
 come first: what is told by way of the old place would be taken for lost, and done again.
 
-So each worker says when it has switched, behind all that it has told before; and who has heard that from all others
-says so to the new places of the tasks that have left it, behind all that it has passed on.
+So each worker says when it has switched, behind all that it has told before. A worker that has heard that from all
+others says so to the new places of the tasks that have left it, behind all that it has passed on. If a task leaves it
+again before the old place has said so, its next place hears of it only then.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ class Clearance:
         self._switched: dict[int, int] = {}
         """The newest assignment that others have switched to."""
         self._behind: set[int] = set()
-        self._left: dict[int, int] = {}
-        """The tasks that have left, and where they are."""
+        self._left: dict[tuple[int, int], bool] = {}
+        """The tasks that have left, and where they went; whether all that was told to a place before this has come."""
         self._unclear: dict[int, int] = {}
         """The tasks that have come, and where they were."""
 
@@ -49,7 +50,8 @@ class Clearance:
             came: where tasks were that are here.
         """
         self._assignment = assignment
-        self._left = dict(left)
+        for task, worker in left.items():
+            self._left[task, worker] = task not in self._unclear
         self._unclear.update(came)
         self._behind = {peer for peer in peers if self._switched.get(peer, 0) < assignment}
         self._clear_if_all_have_switched()
@@ -63,11 +65,17 @@ class Clearance:
     def heard_cleared(self, task: int) -> None:
         """All that was told to the old place of a task has come."""
         self._unclear.pop(task, None)
+        for left in self._left:
+            if left[0] == task:
+                self._left[left] = True
+        self._clear_if_all_have_switched()
 
     def lose(self, peer: int) -> None:
         """A worker is gone, with all that it may have had to tell."""
         self._not_behind(peer)
-        self._unclear = {task: worker for task, worker in self._unclear.items() if worker != peer}
+        self._left = {left: clear for left, clear in self._left.items() if left[1] != peer}
+        for task in [task for task, worker in self._unclear.items() if worker == peer]:
+            self.heard_cleared(task)
 
     def is_clear(self, task: int) -> bool:
         """Whether all that was told of a task's trees before a marker has come before it."""
@@ -81,7 +89,7 @@ class Clearance:
     def _clear_if_all_have_switched(self) -> None:
         if self._behind:
             return
-        for task, worker in self._left.items():
+        for task, worker in [left for left, clear in self._left.items() if clear]:
+            del self._left[task, worker]
             route = Route(target=task, source=self._worker, assignment=self._assignment, flags=FrameKind.CLEARED)
             self._carriers[worker].send(route, b"", 0)
-        self._left = {}

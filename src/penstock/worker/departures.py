@@ -28,7 +28,7 @@ from penstock.worker.wiring import Wiring
 __all__ = ["Departures"]
 
 PATIENCE_NS = 2_000_000_000
-"""How long a task that leaves waits for the next of what it has emitted to be done. Whatever is not is done again."""
+"""How long a task whose trees cannot go with it waits for the next of them to be done. What is not is done again."""
 
 
 PAUSE_FACTOR = 3
@@ -47,8 +47,10 @@ class _Leaving:
         self.ways = ways
         self.assignment = assignment
         """The one that takes it away."""
+        self.goes_whole = ways[0].heir == running.task
+        """Whether it is the same task elsewhere. Else others come in its place."""
         self.until_ns = 0
-        self.unsettled: int | None = None
+        self.open_trees: int | None = None
         self.rest: TaskRest | None = None
         """What was sent last; None as long as it works."""
 
@@ -192,15 +194,22 @@ class Departures:
 
     def _hand_over_if_ready(self, leaving: _Leaving) -> int:
         running = leaving.running
-        if leaving.rest is not None or not (running.is_silent or self._fall_silent(leaving)):
+        if leaving.rest is not None or not (running.is_silent or self._fall_silent(leaving)) or running.unsettled:
             return 0
-        now_ns = self._steady_ns()
-        if leaving.unsettled is None or running.unsettled < leaving.unsettled:
-            leaving.unsettled, leaving.until_ns = running.unsettled, now_ns + PATIENCE_NS
-        if running.unsettled and now_ns < leaving.until_ns:
-            return 0
-        self._hand_over(leaving)
+        trees = None
+        if self._acks is not None and running.keeper is not None:
+            self._acks.tell()  # what it has sent last counts before the trees go
+            trees = running.keeper.hand_over() if leaving.goes_whole else None
+            if trees is None and self._waits_for_trees(leaving, running.keeper.open_trees):
+                return 0
+        self._hand_over(leaving, trees)
         return 1
+
+    def _waits_for_trees(self, leaving: _Leaving, open_trees: int) -> bool:
+        now_ns = self._steady_ns()
+        if leaving.open_trees is None or open_trees < leaving.open_trees:
+            leaving.open_trees, leaving.until_ns = open_trees, now_ns + PATIENCE_NS
+        return open_trees > 0 and now_ns < leaving.until_ns
 
     def _fall_silent(self, leaving: _Leaving) -> bool:
         """If all is done that comes here, the last that it sends from here are markers.
@@ -208,6 +217,8 @@ class Departures:
         Before it waits for what it has sent to be done: that may be with others who wait for its marker.
         """
         running = leaving.running
+        if running.is_in_call:
+            return False
         if isinstance(running, BoltTask):
             if not running.is_drained:
                 return False
@@ -222,11 +233,11 @@ class Departures:
                 lane.retire()
         return True
 
-    def _hand_over(self, leaving: _Leaving) -> None:
+    def _hand_over(self, leaving: _Leaving, trees: bytes | None) -> None:
         running = leaving.running
         try:
             checkpoint = None if self._checkpoints is None else self._checkpoints.hand_over(running.task)
-            leaving.rest = rest_of(running, checkpoint)
+            leaving.rest = rest_of(running, checkpoint, trees)
             for way in leaving.ways:
                 way.send_rest(leaving.rest)
         except USER_ERRORS as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import traceback
 from typing import Any
 
@@ -9,8 +10,9 @@ import msgspec
 
 __all__ = ["USER_ERRORS", "Failure", "Failures", "reason_of"]
 
-USER_ERRORS = (Exception, SystemExit)
-"""What user code may raise without ending the worker. Nobody who calls sys.exit() in a bolt means the whole process."""
+USER_ERRORS = (Exception, SystemExit, asyncio.CancelledError)
+"""What user code may raise without ending the worker. Nobody who calls sys.exit() in a bolt means the whole process,
+and a bolt that runs a coroutine may meet one that was cancelled."""
 
 MOST_KINDS = 100
 MOST_CULPRIT_CHARACTERS = 500

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from penstock._native import Record
@@ -45,11 +45,6 @@ class FrameOpener:
         self._places = places
         self._tracked = tracked
 
-    @property
-    def combined_edges(self) -> Collection[int]:
-        """The edges whose tuples are put together on the way."""
-        return self._combined.keys()
-
     def open(self, record: Record | EarlyFrame, kind: int, payload: bytes | memoryview) -> Arrival:
         """A frame as a task sees it; raises one of `UNREADABLE` if it is none, or of an edge that is not here."""
         edge, source = record.stream, record.source
@@ -74,7 +69,7 @@ class FrameOpener:
             self._check_combined(runs, sender)
             tuples = [one]
         else:
-            message = f"there is no kind of frame {kind}"
+            message = f"a frame of kind {kind}: there is none, or nothing is put together on edge {edge}"
             raise ValueError(message)
         if origin_ns < 0 or sent_ns < 0:
             message = f"time stamps before time began: origin_ns={origin_ns}, sent_ns={sent_ns}"

@@ -20,6 +20,7 @@ from penstock.flow.runs import roots_of
 from penstock.topology.groupings import Gather
 from penstock.topology.rows import row_class
 from penstock.topology.tuples import tuple_class
+from penstock.transport.canonical_key import canonical_keys
 from penstock.worker.arrival import Arrival, Marker
 from penstock.worker.batches import rows_of
 from penstock.worker.failures import USER_ERRORS
@@ -96,11 +97,11 @@ class Gatherer:
         edge = self._edges.get(arrival.edge)
         if edge is None:
             return [arrival]
-        index, add, key_of = edge.index_of[arrival.source], edge.gathering.add, edge.key_of
+        index, add = edge.index_of[arrival.source], edge.gathering.add
         complete: list[Group] = []
-        for answer, root, frame in self._answers_of(edge, arrival):
+        for key, answer, root, frame in self._answers_of(edge, arrival):
             try:
-                group = add(key_of(answer), root, index, answer, frame)
+                group = add(key, root, index, answer, frame)
             except USER_ERRORS as error:
                 self._task.fail(_refusal(error, edge, index), answer, root)
                 continue
@@ -116,18 +117,19 @@ class Gatherer:
             for group in complete
         ]
 
-    def _answers_of(self, edge: GatherEdge, arrival: Arrival) -> Iterable[tuple[Any, int, int]]:
-        """Each answer, its tree, and what the tree waits for until it is processed."""
+    def _answers_of(self, edge: GatherEdge, arrival: Arrival) -> Iterable[tuple[Any, Any, int, int]]:
+        """The key of each answer, the answer, its tree, and what the tree waits for until it is processed."""
         tracking, batch = self._task.tracking, arrival.batch
         answers: Sequence[Any] = arrival.tuples
         if batch is not None:
             answers = [*starmap(edge.make_answer, rows_of(batch))]
+        keys = canonical_keys([*map(edge.key_of, answers)])
         if tracking is None:
-            return zip(answers, repeat(UNTRACKED), repeat(UNTRACKED))
+            return zip(keys, answers, repeat(UNTRACKED), repeat(UNTRACKED))
         if batch is None:
-            return zip(answers, roots_of(arrival.runs), repeat(arrival.frame))
+            return zip(keys, answers, roots_of(arrival.runs), repeat(arrival.frame))
         ((root, _),) = arrival.runs
-        return zip(answers, repeat(root), tracking.book.shares(arrival.frame, len(answers)))
+        return zip(keys, answers, repeat(root), tracking.book.shares(arrival.frame, len(answers)))
 
     def marker(self, marker: Marker) -> None:
         """A marker has come on all channels, and is about to be passed on."""

@@ -57,7 +57,9 @@ class TaskRest(msgspec.Struct, frozen=True, kw_only=True):
     ended: bool
     passed_epoch: int
     progress: SpoutProgress | None = None
-    """Of a spout: where it goes on."""
+    """Of a spout: where it goes on, if its trees do not go with it."""
+    trees: bytes | None = None
+    """Of a task that keeps trees: those, see penstock.worker.moved_trees."""
     alignment: AlignmentState | None = None
     """Of a bolt: the markers that have come."""
     rows: tuple[int, int] | None = None
@@ -176,15 +178,16 @@ class IncomingTask:
         return _decode_rest(piece)
 
 
-def rest_of(running: SpoutTask | BoltTask, checkpoint: CheckpointRest | None) -> TaskRest:
+def rest_of(running: SpoutTask | BoltTask, checkpoint: CheckpointRest | None, trees: bytes | None) -> TaskRest:
     """What goes with the state of a task that has stopped."""
     common: dict[str, Any] = {
         "ended": running.ended,
         "passed_epoch": running.passed_epoch,
         "checkpoint": checkpoint,
+        "trees": trees,
     }
     if isinstance(running, SpoutTask):
-        return TaskRest(progress=running.progress(), **common)
+        return TaskRest(progress=running.progress() if trees is None else None, **common)
     logic = running.logic
     return TaskRest(
         alignment=running.alignment.state(),
@@ -196,7 +199,9 @@ def rest_of(running: SpoutTask | BoltTask, checkpoint: CheckpointRest | None) ->
 def go_on(running: SpoutTask | BoltTask, rests: Sequence[TaskRest]) -> None:
     """The task goes on here. Where it follows several, they have had the same markers from whoever fed them."""
     rest = min(rests, key=lambda rest: (rest.ended, rest.passed_epoch))
-    running.passed_epoch = rest.passed_epoch
+    running.passed_epoch = max(running.passed_epoch, rest.passed_epoch)
+    if rest.trees is not None and running.keeper is not None:
+        running.keeper.take_over(rest.trees)
     if isinstance(running, SpoutTask):
         if rest.progress is not None:
             running.resume(rest.progress)

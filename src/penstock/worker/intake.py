@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Annotated
+from typing import Annotated, Literal, TypeAlias, assert_never
 
 import msgspec
 
 from penstock._native import Record
 from penstock.flow.credit import Channel, CreditTaker
-from penstock.transport.frames import FrameKind
+from penstock.transport.frames import FOR_WORKERS, FrameKind
 from penstock.transport.values import UNREADABLE
 from penstock.worker.acks import Acks
 from penstock.worker.arrival import LOCAL, Arrival
@@ -27,11 +27,8 @@ __all__ = ["Intake"]
 MOST_EARLY_BYTES = 256 << 20
 """More than credit lets honest peers send before we know of the assignment that they send under."""
 
-_OF_TREES = frozenset((FrameKind.NEWS, FrameKind.PASSED, FrameKind.CLEARED))
-_FOR_WORKERS = frozenset(
-    (FrameKind.CREDIT, FrameKind.PRESSURE, FrameKind.ANSWER, FrameKind.OFFER, FrameKind.LOAN, FrameKind.REPAID)
-)
-"""Their target is a worker, and no task."""
+Taker: TypeAlias = Callable[[Record | EarlyFrame], None]
+
 _NotNegative = Annotated[int, msgspec.Meta(ge=0)]
 _decode_credit = msgspec.msgpack.Decoder(list[tuple[Channel, _NotNegative, _NotNegative]]).decode
 
@@ -52,7 +49,7 @@ class Intake:
         oldest_assignment: frames of an assignment before it are of a time that is over.
         tell_ends: says again which tasks have ended, to these tasks.
         processed: told of a frame that will not be worked on.
-        takers: who takes the frames of other kinds.
+        takers: who takes what is about lent work: WANTED, OFFER, LOAN and REPAID.
     """
 
     def __init__(
@@ -70,7 +67,7 @@ class Intake:
         oldest_assignment: int,
         tell_ends: Callable[[set[int]], None],
         processed: Callable[[int, Arrival], None],
-        takers: Mapping[int, Callable[[Record | EarlyFrame], None]],
+        takers: Mapping[int, Taker],
     ) -> None:
         self._roster = roster
         self._places = places
@@ -84,7 +81,10 @@ class Intake:
         self._oldest_assignment = oldest_assignment
         self._tell_ends = tell_ends
         self._processed = processed
-        self._takers = takers
+        self._takers: dict[int, Taker] = {
+            int(kind): taker for kind in FrameKind if (taker := self._taker_of(kind, takers)) is not None
+        }
+        """Who takes which frames. Those of other kinds are for a task to work on, or of no kind that there is."""
         self._early: list[EarlyFrame] = []
         self._early_bytes = 0
         self.misrouted = 0
@@ -103,7 +103,9 @@ class Intake:
                 continue
             kind = record.flags
             try:
-                if kind >= FrameKind.CREDIT and self._take_other(record, kind):
+                taker = self._takers.get(kind)
+                if taker is not None:
+                    taker(record)
                     continue
                 arrival = self._opener.open(record, kind, record.payload)
             except UNREADABLE as error:
@@ -117,50 +119,56 @@ class Intake:
                 self._processed(record.target, arrival)  # whoever sent it goes on all the same
         return taken
 
+    def hand_failed_to(self, taker: Taker) -> None:
+        """Where this is a worker of a transform: who takes FAILED. Nobody else is ever sent one."""
+        self._takers[FrameKind.FAILED] = taker
+
     def take_early_frames(self) -> list[EarlyFrame]:
         """Gives away the frames that are routed by an assignment that was not here yet."""
         early, self._early, self._early_bytes = self._early, [], 0
         return early
 
-    def _take_other(self, record: Record | EarlyFrame, kind: int) -> bool:
-        """Takes what is not for a task to work on; False if it is. Raises one of `UNREADABLE`."""
-        if kind == FrameKind.CREDIT:
-            for channel, size_bytes, window_bytes in _decode_credit(record.payload):
-                self._credit.returned(channel, size_bytes, record.assignment, window_bytes=window_bytes)
-        elif kind in _OF_TREES:
-            self._take_of_trees(record, kind)
-        elif FrameKind.CAST <= kind <= FrameKind.GOT:
-            self.misrouted += self._casts.take(record, kind)
-        elif kind == FrameKind.MET:
-            self._tell_ends(self._places.on(record.source))
-            self._pressure.met(record.source)
-        elif kind == FrameKind.HANDOVER:
-            self._moving.take(EarlyFrame.of(record))
-        elif kind == FrameKind.TAKEN:
-            self._moving.taken(record.target, record.source)
-        elif kind == FrameKind.SWITCHED:
-            self._moving.heard_switched(record.source, record.assignment)
-        elif kind == FrameKind.PRESSURE:
-            self._pressure.take(record.source, record.assignment, record.payload)
-        elif kind == FrameKind.ANSWER:
-            self._pressure.take_answer(record.source, record.payload)
-        elif kind in self._takers:
-            self._takers[kind](record)
-        else:
-            return False
-        return True
+    def _taker_of(self, kind: FrameKind, others: Mapping[int, Taker]) -> Taker | None:
+        """Who takes the frames of a kind; None if they are for a task to work on. It raises one of `UNREADABLE`."""
+        acks, moving, pressure = self._acks, self._moving, self._pressure
+        match kind:
+            case FrameKind.TUPLES | FrameKind.BATCH | FrameKind.MARKER | FrameKind.COMBINED:
+                return None
+            case FrameKind.CREDIT:
+                return self._take_credit
+            case FrameKind.NEWS | FrameKind.PASSED | FrameKind.CLEARED:
+                return _refuse_news_of_trees if acks is None else _taker_of_trees(acks, kind)
+            case FrameKind.CAST | FrameKind.TREE | FrameKind.GOT:
+                return self._take_cast
+            case FrameKind.MET:
+                return self._take_met
+            case FrameKind.HANDOVER:
+                return lambda record: moving.take(EarlyFrame.of(record))
+            case FrameKind.TAKEN:
+                return lambda record: moving.taken(record.target, record.source)
+            case FrameKind.SWITCHED:
+                return lambda record: moving.heard_switched(record.source, record.assignment)
+            case FrameKind.PRESSURE:
+                return lambda record: pressure.take(record.source, record.assignment, record.payload)
+            case FrameKind.ANSWER:
+                return lambda record: pressure.take_answer(record.source, record.payload)
+            case FrameKind.WANTED | FrameKind.OFFER | FrameKind.LOAN | FrameKind.REPAID:
+                return others[kind]
+            case FrameKind.FAILED:
+                return _refuse_failed  # unless this is a transform: see hand_failed_to
+            case _:
+                assert_never(kind)
 
-    def _take_of_trees(self, record: Record | EarlyFrame, kind: int) -> None:
-        acks = self._acks
-        if acks is None:
-            message = f"there is no kind of frame {kind}"
-            raise ValueError(message)
-        if kind == FrameKind.NEWS:
-            acks.heard(record.target, record.payload)
-        elif kind == FrameKind.PASSED:
-            acks.heard_passed(record.source, record.payload)
-        else:
-            acks.clearance.heard_cleared(record.target)
+    def _take_credit(self, record: Record | EarlyFrame) -> None:
+        for channel, size_bytes, window_bytes in _decode_credit(record.payload):
+            self._credit.returned(channel, size_bytes, record.assignment, window_bytes=window_bytes)
+
+    def _take_cast(self, record: Record | EarlyFrame) -> None:
+        self.misrouted += self._casts.take(record, record.flags)
+
+    def _take_met(self, record: Record | EarlyFrame) -> None:
+        self._tell_ends(self._places.on(record.source))
+        self._pressure.met(record.source)
 
     def _put_aside(self, record: Record | EarlyFrame) -> None:
         """Of a later assignment: kept, for its sender knew of it first. Of an earlier one: of a time that is over."""
@@ -183,7 +191,7 @@ class Intake:
                 bolt.fail(error, culprit)
             return
         bolt = self._roster.bolt_by_task.get(record.target)
-        if bolt is not None and record.flags not in _FOR_WORKERS:
+        if bolt is not None and record.flags not in FOR_WORKERS:
             bolt.fail(error, culprit)
             place = self._places.at(record.source, record.assignment)
             refused = Arrival(
@@ -194,3 +202,25 @@ class Intake:
                 size_bytes=len(record.payload),
             )
             self._processed(record.target, refused)
+
+
+def _taker_of_trees(acks: Acks, kind: Literal[FrameKind.NEWS, FrameKind.PASSED, FrameKind.CLEARED]) -> Taker:
+    match kind:
+        case FrameKind.NEWS:
+            return lambda record: acks.heard(record.target, record.payload)
+        case FrameKind.PASSED:
+            return lambda record: acks.heard_passed(record.source, record.assignment, record.payload)
+        case FrameKind.CLEARED:
+            return lambda record: acks.heard_cleared(record.target)
+        case _:
+            assert_never(kind)
+
+
+def _refuse_failed(record: Record | EarlyFrame) -> None:
+    message = f"wanted a frame of a run, got FAILED from worker {record.source}, which is for those of a transform"
+    raise ValueError(message)
+
+
+def _refuse_news_of_trees(record: Record | EarlyFrame) -> None:
+    message = f"a frame of kind {FrameKind(record.flags).name}, and trees are not tracked in this run"
+    raise ValueError(message)

@@ -26,7 +26,16 @@ if TYPE_CHECKING:
 
     from penstock.worker.tracking import Tracking
 
-__all__ = ["MOST_TUPLE_BYTES", "Lane", "LocalLane", "Receiver", "Refusal", "RemoteLane", "RootedTuples"]
+__all__ = [
+    "MOST_FRAME_TUPLES",
+    "MOST_TUPLE_BYTES",
+    "Lane",
+    "LocalLane",
+    "Receiver",
+    "Refusal",
+    "RemoteLane",
+    "RootedTuples",
+]
 
 Values: TypeAlias = tuple[Any, ...]
 

@@ -133,8 +133,8 @@ class Moving:
         if self._acks is not None:
             self._acks.clearance.heard_switched(peer, assignment)
 
-    def switch(self, assignment: int, epoch: int = 0) -> None:
-        """The other assignment holds, unless it does already. `epoch` is the newest that was begun, if that is told."""
+    def switch(self, assignment: int) -> None:
+        """The other assignment holds, unless it does already."""
         before, after = self._wiring.assigned, self._next
         if before.number == assignment:
             return
@@ -161,7 +161,6 @@ class Moving:
             self._wiring.carriers[peer].send(route, b"", 0)
         if self._acks is not None:
             self._acks.switch(
-                epoch,
                 assignment=assignment,
                 peers=peers,
                 left={task: after.worker_of[task] for task in leaving if task in after.worker_of},
@@ -189,7 +188,7 @@ class Moving:
         """A worker is gone, and perhaps the markers that it had to send: nobody waits for them."""
         owed = self._wiring.places.owed_by(peer)
         if self._acks is not None:
-            self._acks.clearance.lose(peer)
+            self._acks.lose(peer, has_tasks=bool(self._wiring.places.on(peer)))
         for bolt in {*self._roster.bolts, *self._newcomers.bolts}:
             for task, assignment in owed.items():
                 bolt.no_switch_from(task, assignment)
@@ -197,6 +196,8 @@ class Moving:
     def meet(self, peer: int) -> None:
         """What was sent to a worker may be lost: what it has not taken is sent again."""
         self.lose(peer)
+        if self._acks is not None:
+            self._acks.restarted(peer)
         self._departures.send_again(peer)
 
     def close(self) -> None:

@@ -6,14 +6,21 @@ complete, and as failed when it fails.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
 
 from penstock.flow.ledger import Ledger, News
 from penstock.flow.runs import Runs
+from penstock.transport.values import decode_value, encode_value
 from penstock.worker.arrival import Marker
+from penstock.worker.moved_trees import BoltTrees
 from penstock.worker.tracking import Tracking
 
 __all__ = ["LOST", "OwnTrees"]
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode_trees = msgspec.msgpack.Decoder(BoltTrees).decode
 
 LOST = "what came of it was lost on the way, or with a worker"
 
@@ -37,15 +44,43 @@ class OwnTrees:
         self._given[root] = given
         return root
 
-    def __len__(self) -> int:
+    def kept_open(self, root: int, steps: Iterable[None]) -> Iterator[None]:
+        """Goes through the steps of a call that emits into a tree, which is not complete before the last of them."""
+        still_to_come = 0
+        for _ in steps:
+            if not still_to_come:  # the tree waits for it as for a frame
+                still_to_come = self._book.new_frame()
+                self._book.sent(((root, 1),), still_to_come)
+            yield
+        if still_to_come:
+            self._book.processed(((root, 1),), still_to_come)
+
+    @property
+    def open_trees(self) -> int:
+        """See Keeper."""
         return len(self._given)
 
-    def give_up(self, root: int, component: str, reason: str) -> None:
-        """A tree has failed, and so have those that it comes of."""
+    def hand_over(self) -> bytes | None:
+        """See Keeper."""
+        given = {
+            root: [([*runs], encode_value(frame)) for runs, frame in frames] for root, frames in self._given.items()
+        }
+        return _encode(BoltTrees(ledger=self._ledger.state(), given=given))
+
+    def take_over(self, trees: bytes) -> None:
+        """See Keeper."""
+        taken = _decode_trees(trees)
+        self._ledger.restore(taken.ledger)
+        self._given = {
+            root: [(runs, decode_value(frame)) for runs, frame in frames] for root, frames in taken.given.items()
+        }
+
+    def give_up(self, root: int, component: str, reason: str, *, lost: bool = False) -> None:
+        """A tree has failed, or a part of it was lost, and so it is with those that it comes of."""
         self._ledger.give_up(root)
         for runs, _ in self._given.pop(root, ()):
             for theirs, _ in runs:
-                self._book.failed(theirs, component, reason)
+                self._book.failed(theirs, component, reason, lost=lost)
 
     def hear_own(self, news: News | None) -> None:
         """See Keeper."""
@@ -68,7 +103,7 @@ class OwnTrees:
     def marker_passed(self, epoch: int) -> None:
         """See Keeper."""
         for root in self._ledger.passed(epoch):
-            self.give_up(root, self._component, LOST)
+            self.give_up(root, self._component, LOST, lost=True)
 
     def _complete(self, roots: list[int]) -> None:
         for root in roots:
@@ -77,4 +112,4 @@ class OwnTrees:
 
     def _fail(self, news: News | None) -> None:
         for tree in news.failed if news else ():
-            self.give_up(tree.root, tree.component, tree.reason)
+            self.give_up(tree.root, tree.component, tree.reason, lost=tree.lost)

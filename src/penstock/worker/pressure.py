@@ -14,7 +14,6 @@ Three things never wait, so that nobody waits in a circle:
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -32,10 +31,9 @@ from penstock.transport.ring import Route
 from penstock.worker.bolt_task import BoltTask
 from penstock.worker.helper_task import HelperTask
 from penstock.worker.helpers import Helpers
-from penstock.worker.lanes import Lane, RemoteLane
 from penstock.worker.lending import Lending
-from penstock.worker.outputs import Subscriber
 from penstock.worker.reading import Reading
+from penstock.worker.room import sendable_tuples
 from penstock.worker.roster import Roster
 from penstock.worker.settings import WorkerSettings
 from penstock.worker.surroundings import WiredSurroundings
@@ -52,9 +50,6 @@ _UNSET = -1.0
 
 WINDOW_MARKS = 4
 """How many times the high mark may be under way to a task."""
-
-PRESUMED_TUPLE_BYTES = 64
-"""Before the first was sent."""
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode_told = msgspec.msgpack.Decoder(tuple[int, Word, int]).decode
@@ -154,30 +149,12 @@ class PressureWatch:
         """
         most_tuples = sys.maxsize
         if not running.outputs.remote_channels <= self._credit.wide:
-            most_tuples = self._sendable_tuples(running)
+            most_tuples = sendable_tuples(running, self._credit, self._marks.high_tuples)
         if self._shares:
             for helper in running.helpers:
                 if share := self._shares.get(helper.edge, 0.0):
                     most_tuples = min(most_tuples, max(1, int(self._mark_of(helper) / share)))
         return most_tuples
-
-    def _sendable_tuples(self, running: RunningTask) -> int:
-        """How many tuples it may do until what it emits is as much as may be under way."""
-        outputs = running.outputs
-        rooms = [self._room_of(one) for one in outputs.subscribers]
-        emits = outputs.emitted / running.processed if running.processed else 1.0
-        return max(1, int(min(rooms, default=math.inf) / emits)) if emits and rooms else sys.maxsize
-
-    def _room_of(self, subscriber: Subscriber) -> float:
-        """How many tuples may be sent on an edge."""
-        rooms = [self._room_on(lane) for lane in subscriber.lanes]
-        return sum(rooms) if subscriber.turns is not None else min(rooms) * len(rooms)
-
-    def _room_on(self, lane: Lane) -> float:
-        if lane.__class__ is not RemoteLane:  # what is not counted by task is bounded otherwise
-            return self._marks.high_tuples
-        size_bytes = lane.sent_bytes / lane.sent_tuples if lane.sent_tuples else PRESUMED_TUPLE_BYTES
-        return self._credit.room_bytes((lane.source, lane.target)) / size_bytes
 
     def _mark_of(self, helper: HelperTask) -> int:
         """How many tuples may wait for it; few as long as it is not known how long they take."""

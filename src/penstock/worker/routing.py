@@ -26,6 +26,7 @@ from penstock.topology.groupings import (
     PartialKey,
     ToOne,
 )
+from penstock.transport.canonical_key import canonical_key
 from penstock.transport.stable_hash import stable_hash
 from penstock.worker.lanes import Lane
 
@@ -67,7 +68,7 @@ def compile_grouping(grouping: Grouping, lanes: Sequence[Lane], fields: Sequence
         case By(fields=key_fields):
             return _by_key(lanes, [list(fields).index(field) for field in key_fields])
         case Gather(fields=key_fields):
-            return _by_hashable_key(lanes, [list(fields).index(field) for field in key_fields])
+            return _by_checked_key(lanes, [list(fields).index(field) for field in key_fields])
         case PartialKey(fields=key_fields):
             return _by_two_choices(lanes, [list(fields).index(field) for field in key_fields], choices)
         case Broadcast():
@@ -151,17 +152,32 @@ def _to_all(lanes: Sequence[Lane]) -> Routing:
 
 
 class _RememberedKeys(dict[Any, Callable[[Any], None]]):
-    """From a key to its lane's append; a key that is not remembered is hashed."""
+    """From a key to its lane's append; a key that is not remembered is hashed.
+
+    What can be looked up at all is looked up as it is. Only what is not found then is made canonical.
+    """
 
     def __init__(self, appends: Sequence[Callable[[Any], None]]) -> None:
         super().__init__()
         self._appends = appends
 
     def __missing__(self, key: object) -> Callable[[Any], None]:
-        if len(self) >= MOST_CACHED_KEYS:
-            self.clear()
-        append = self[key] = self._appends[choose(key, len(self._appends))]
+        key = canonical_key(key)
+        append = self.get(key)
+        if append is None:
+            if len(self) >= MOST_CACHED_KEYS:
+                self.clear()
+            append = self[key] = self._appends[choose(key, len(self._appends))]
         return append
+
+    def of_unhashable(self, key: object) -> Callable[[Any], None]:
+        """The same of a key that no dict takes as it is, such as a list. TypeError if it can be no key at all."""
+        key = canonical_key(key)
+        try:
+            return self[key]
+        except TypeError:
+            stable_hash(key)  # which says what is wrong with it
+            raise
 
 
 def _by_key(lanes: Sequence[Lane], positions: Sequence[int]) -> Routing:
@@ -169,12 +185,8 @@ def _by_key(lanes: Sequence[Lane], positions: Sequence[int]) -> Routing:
         return straight(lanes[0])
     append_for = _RememberedKeys([lane.append for lane in lanes])
     if len(positions) > 1:
-        key_of = itemgetter(*positions)
-        return one_by_one(lambda values: append_for[key_of(values)](values))
+        return one_by_one(_putting(append_for, positions))
     position = positions[0]
-
-    def put(values: Values) -> None:
-        append_for[values[position]](values)
 
     # Nearly one_by_one, with the call per tuple taken out: this is the loop that word counts run through.
     def put_all(outputs: Iterable[Any], outlet: Outlet) -> None:
@@ -182,19 +194,21 @@ def _by_key(lanes: Sequence[Lane], positions: Sequence[int]) -> Routing:
         try:
             for values in outputs:
                 if values.__class__ is tuple:
-                    append_for[values[position]](values)
+                    try:
+                        append = append_for[values[position]]
+                    except TypeError:
+                        append = append_for.of_unhashable(values[position])
+                    append(values)
                     count += 1
                 else:
                     outlet.emit_other(values)
         finally:
             outlet.emitted += count
 
-    return Routing(put, put_all)
+    return Routing(_putting(append_for, positions), put_all)
 
 
-def _by_hashable_key(lanes: Sequence[Lane], positions: Sequence[int]) -> Routing:
-    """As by key, but it refuses one that nothing can be gathered by, also if there is only one task to send it to."""
-    append_for = _RememberedKeys([lane.append for lane in lanes])
+def _putting(append_for: _RememberedKeys, positions: Sequence[int]) -> Put:
     key_of = itemgetter(*positions)
 
     def put(values: Values) -> None:
@@ -202,11 +216,15 @@ def _by_hashable_key(lanes: Sequence[Lane], positions: Sequence[int]) -> Routing
         try:
             append = append_for[key]
         except TypeError:
-            stable_hash(key)  # which says what is wrong with it
-            raise
+            append = append_for.of_unhashable(key)
         append(values)
 
-    return one_by_one(put)
+    return put
+
+
+def _by_checked_key(lanes: Sequence[Lane], positions: Sequence[int]) -> Routing:
+    """As by key, but it refuses one that nothing can be gathered by, also if there is only one task to send it to."""
+    return one_by_one(_putting(_RememberedKeys([lane.append for lane in lanes]), positions))
 
 
 def _by_two_choices(lanes: Sequence[Lane], positions: Sequence[int], choices: TwoChoices) -> Routing:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from penstock._native import call_each
 from penstock.topology.bolts import KeyedBolt
 from penstock.topology.functions import FunctionBolt
+from penstock.transport.canonical_key import canonical_keys
 from penstock.worker.arrival import Arrival
 from penstock.worker.batches import merged, rows_of, to_batch
 from penstock.worker.failures import USER_ERRORS
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from penstock.worker.tasks import RunningTask
 
 __all__ = ["BatchRunner", "InputEdge", "RecordRunner", "Runner"]
+
+_ONE_STEP = (None,)
 
 
 class InputEdge:
@@ -45,11 +48,12 @@ class Runner(Protocol):
     merges: bool
     """Whether it would rather have several arrivals at once."""
 
-    def run(self, arrival: Arrival) -> None:
-        """Runs user code over all of it, and emits what comes of it."""
+    def run_all(self, arrivals: Sequence[Arrival]) -> Iterable[None]:
+        """Runs user code over all of them, step by step, and emits what comes of it.
 
-    def run_all(self, arrivals: Sequence[Arrival]) -> None:
-        """Runs user code over all of them."""
+        A step ends when so much was emitted that it should be flushed. The next one may come much later, when those
+        that it is for have room; until then the task does nothing else.
+        """
 
 
 class RecordRunner:
@@ -67,11 +71,17 @@ class RecordRunner:
         self.touch: Callable[[Sequence[Any]], None] | None = None
         """What is told the keys whose state may change, where that is saved."""
 
-    def run(self, arrival: Arrival) -> None:
-        """See Runner."""
-        self._run_tuples(self._tuples_of(arrival), arrival.edge)
+    def run(self, arrival: Arrival) -> Iterable[None]:
+        """As `run_all`, of one arrival."""
+        return self._run_tuples(self._tuples_of(arrival), arrival.edge)
 
-    def run_answered(self, arrival: Arrival, answers: Iterable[list[Any] | None]) -> None:
+    def run_all(self, arrivals: Sequence[Arrival]) -> Iterable[None]:
+        """See Runner."""
+        if len(arrivals) == 1:
+            return self.run(arrivals[0])
+        return chain.from_iterable(map(self.run, arrivals))
+
+    def run_answered(self, arrival: Arrival, answers: Iterable[list[Any] | None]) -> Iterator[None]:
         """As `run`, of an arrival that was worked on elsewhere: with what came of each tuple, or None to do it here."""
         process, answer_of = self._process, iter(answers)
 
@@ -83,59 +93,79 @@ class RecordRunner:
 
         self._process = answered
         try:
-            self.run(arrival)
+            yield from self.run(arrival)
         finally:
             self._process = process
 
-    def _run_tuples(self, tuples: Sequence[Any], edge: int) -> None:
+    def _run_tuples(self, tuples: Sequence[Any], edge: int) -> Iterable[None]:
+        """Runs user code over tuples of one tree. If one gives much, what this returns goes on with it in steps."""
         remaining = iter(tuples)
         key_of = self._inputs[edge].key_of if self._keyed else None
-        keys: Iterator[Any] | None = map(key_of, tuples) if key_of is not None else None
-        if self.touch is not None and keys is not None:
-            touched = [*keys]
-            self.touch(touched)
-            keys = iter(touched)
-        # Calling a generator function runs none of its code, so that the loop over tuples can be one in C. After an
-        # exception it goes on with the next tuple.
-        process = self._process
-        results = map(process, remaining) if keys is None else map(process, keys, remaining)
+        keys: Iterator[Any] | None = None
+        of_each: list[Any] = []
+        if key_of is not None:
+            of_each = canonical_keys([*map(key_of, tuples)])
+            if self.touch is not None:
+                self.touch(of_each)
+            keys = iter(of_each)
+        yielded: Iterator[Any] | None = None
+        if self._yields:
+            # Calling a generator function runs none of its code, so that the loop over tuples can be one in C.
+            process = self._process
+            results = map(process, remaining) if keys is None else map(process, keys, remaining)
+            yielded = chain.from_iterable(results)
         while True:
             try:
-                if self._yields:
-                    self._task.outputs.emit_all(chain.from_iterable(results))
-                else:
-                    self._run_calls(remaining, keys)
-                break
+                pieces = self._run_calls(remaining, keys) if yielded is None else self._run_generators(yielded)
+            except USER_ERRORS as error:  # it goes on with the next tuple
+                self._task.fail(error, tuples[len(tuples) - length_hint(remaining) - 1])
+            else:
+                return self._emit_rest(pieces, tuples, remaining, keys, yielded, of_each) if pieces else ()
+
+    def _emit_rest(
+        self,
+        pieces: Iterable[None],
+        tuples: Sequence[Any],
+        remaining: Iterator[Any],
+        keys: Iterator[Any] | None,
+        yielded: Iterator[Any] | None,
+        of_each: list[Any],
+    ) -> Iterator[None]:
+        while pieces:
+            try:
+                for _ in pieces:
+                    yield
+                    if self.touch is not None and of_each:
+                        # What was saved or sent ahead meanwhile has to be again: these keys are still worked on.
+                        self.touch(of_each)
+                pieces = self._run_calls(remaining, keys) if yielded is None else self._run_generators(yielded)
             except USER_ERRORS as error:
                 self._task.fail(error, tuples[len(tuples) - length_hint(remaining) - 1])
 
-    def run_all(self, arrivals: Sequence[Arrival]) -> None:
-        """See Runner."""
-        for arrival in arrivals:
-            self.run(arrival)
+    def _run_generators(self, yielded: Iterator[Any]) -> Iterable[None]:
+        """Emits what generators yield, until a piece is full: then it has to wait, and there may be more."""
+        return _ONE_STEP if self._task.outputs.emit_some(yielded, self._task.fail) else ()
 
-    def _run_calls(self, remaining: Iterator[Any], keys: Iterator[Any] | None) -> None:
+    def _run_calls(self, remaining: Iterator[Any], keys: Iterator[Any] | None) -> Iterable[None]:
+        """Calls `process` for one tuple after another, until there are no more, or what one gives may be much.
+
+        The latter is returned, to be emitted in pieces before the next call.
+        """
         returned: list[Any] = []
+        outputs, fail = self._task.outputs, self._task.fail
         try:
             while (other := call_each(self._process, remaining, keys, returned)) is not None:
                 self._emit_returned(returned)
-                self._task.outputs.emit(other)
+                if pieces := outputs.emit_in_pieces(other, fail):
+                    return pieces
         finally:
             self._emit_returned(returned)
+        return ()
 
     def _emit_returned(self, returned: list[Any]) -> None:
-        """Emits plain tuples; one that cannot be routed does not hold up the others."""
-        outputs, rest = self._task.outputs, returned
-        while rest:
-            before = outputs.emitted
-            try:
-                outputs.emit_all(rest)
-                break
-            except USER_ERRORS as error:  # a key or a route of the user's own
-                wrong = outputs.emitted - before
-                self._task.fail(error, rest[wrong])
-                rest = rest[wrong + 1 :]
-        returned.clear()
+        if returned:
+            self._task.outputs.emit_each(returned, self._task.fail)
+            returned.clear()
 
     def _tuples_of(self, arrival: Arrival) -> Sequence[Any]:
         if arrival.batch is None:
@@ -152,18 +182,14 @@ class BatchRunner:
         self._task = task
         self._inputs = inputs
 
-    def run(self, arrival: Arrival) -> None:
-        """See Runner."""
-        self.run_all([arrival])
-
-    def run_all(self, arrivals: Sequence[Arrival]) -> None:
+    def run_all(self, arrivals: Sequence[Arrival]) -> Iterator[None]:
         """See Runner. All arrivals are of one edge, and all of tuples, or all of record batches."""
         batch = None
         try:
             batch = self._merged(arrivals)
             out = self._task.logic.process_batch(batch)
             if out is not None:
-                self._task.outputs.emit(out)
+                yield from self._task.outputs.emit_in_pieces(out, self._task.fail)
         except USER_ERRORS as error:  # report it, and go on with the next batch
             self._failed(error, arrivals[0].tuples if batch is None else batch.schema)
 

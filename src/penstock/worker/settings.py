@@ -49,6 +49,9 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     idle_spout_wait_us: int = 500
     """How long a worker sleeps when its spouts have nothing just now."""
 
+    max_spout_failures: int = 20
+    """How often in a row a spout's `next()` may raise until the run fails. It is asked again after 10 ms to 1 s."""
+
     delivery: Delivery = "at_least_once"
     """What is promised when something dies."""
 
@@ -76,7 +79,15 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """How long the task that was chosen goes on, and how long other workers of its node that have less wait for it."""
 
     def __post_init__(self) -> None:
-        for name in ("credit_window_bytes", "high_water_tuples", "turn_tuples", "spout_turn_tuples", "max_pending"):
+        for name in (
+            "credit_window_bytes",
+            "high_water_tuples",
+            "turn_tuples",
+            "spout_turn_tuples",
+            "max_spout_failures",
+            "max_pending",
+            "max_tries",
+        ):
             self._require(name, getattr(self, name) >= 1, "at least 1")
         for name in ("high_water_ms", "link_window_ms"):
             self._require(name, getattr(self, name) > 0, "above 0")

@@ -8,6 +8,7 @@ fetches when the driver has them. A marker has passed such a sink only then, too
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -39,9 +40,9 @@ class TrackedSinkRunner(TrackedRecordRunner):
         """How many arrivals do not last yet."""
         return len(self._open)
 
-    def _run_one_of_many(self, arrival: Arrival) -> None:
+    def _run_one_of_many(self, arrival: Arrival) -> Iterator[None]:
         # Its tree is there for it to fail, and says nothing of whether it lasts: for that its frame counts.
-        super()._run_one_of_many(msgspec.structs.replace(arrival, frame=UNTRACKED))
+        yield from super()._run_one_of_many(msgspec.structs.replace(arrival, frame=UNTRACKED))
         self._count_processed(arrival)
 
     def _count_processed(self, arrival: Arrival) -> None:

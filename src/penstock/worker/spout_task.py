@@ -2,28 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import inspect
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal
 
+import pyarrow as pa
+
+from penstock.errors import RunError
+from penstock.flow.backoff import Backoff
 from penstock.flow.credit import Channel
+from penstock.flow.ledger import UNTRACKED
+from penstock.topology.emit import Emit
+from penstock.topology.functions import GeneratorSpout
 from penstock.topology.pushed_spout import PushedSpout
 from penstock.topology.spouts import Spout
+from penstock.topology.tuples import Tuple
 from penstock.transport.values import decode_value, encode_value
 from penstock.worker.arrival import EMPTY, Marker
-from penstock.worker.failures import USER_ERRORS
+from penstock.worker.clock import steady_ns_of
+from penstock.worker.failures import USER_ERRORS, reason_of
+from penstock.worker.outputs import take_some
 from penstock.worker.resume import SpoutProgress
 from penstock.worker.tasks import RunningTask
-from penstock.worker.tracking import Keeper
 
-__all__ = ["SpoutTask"]
+__all__ = ["SINGLE", "SpoutTask", "TrialStage"]
+
+SINGLE = (tuple, Tuple, Emit, pa.RecordBatch, str, bytes, dict)
+"""What a spout gives that is one output; the last three for `Outputs.emit` to refuse."""
+
+TrialStage = Literal["wanted", "emitted", "over"]
+"""What the coordinator is told of trials: a spout task wants one; has emitted what is on trial, and waits for a marker
+behind it; has heard what became of it."""
+
+TOLD_AT_FAILURES = 3
+"""One that fails so often in a row is worth a notice: a hiccup is counted, and that is all."""
 
 
 class SpoutTask(RunningTask):
-    """Runs one spout. It ends when the spout raises StopIteration, or when the run is drained."""
+    """Runs one spout. It ends when the spout raises StopIteration, or when the run is drained.
 
-    def __init__(self, **common: Any) -> None:
+    Any other exception of `next` belongs to no tuple: the spout is asked again after a pause. When it has failed
+    `max_failures` times in a row, the run fails; that of a generator fails at once, because it has come to its end.
+
+    What `next` gives may be more than there is room for. The rest waits, and `next` with it.
+    """
+
+    def __init__(self, *, max_failures: int, save: Callable[[int, int], None] | None, **common: Any) -> None:
+        """`save` saves a task at the end of an epoch; None where nothing is saved."""
         super().__init__(**common)
         self.draining = False
+        self._given: Iterator[Any] | None = None
+        """What `next` has given and was not emitted so far."""
+        self._save = save
+        self._epoch_due = 0
+        """The epoch that ends when all of that is emitted; 0 if there is none."""
+        self._max_failures = 1 if isinstance(self.logic, GeneratorSpout) else max_failures
+        self._backoff: Backoff | None = None
+        """How often it has failed in a row, and until when it is not asked; None if it has not."""
+        self._broken_by: str | None = None
+        """The last exception, if it has ended a generator within the spout: that is at its end now, not complete."""
+        self._trouble: str | None = None
         # What was pushed, and is to come again, is pushed again: nobody goes on from a position.
         pushed = isinstance(self.logic, PushedSpout)
         self._replayable = isinstance(self.logic, Spout) and self.logic.is_replayable() and not pushed
@@ -42,6 +81,8 @@ class SpoutTask(RunningTask):
         if emitted:
             self.processed += emitted
             self.busy_ns += now_ns - started_ns
+        if self._epoch_due and self._given is None:
+            self._end_epoch_late()
         if self._is_over():
             self.ended = True
             self.outputs.put_marker(Marker(0, ends=True))
@@ -52,34 +93,125 @@ class SpoutTask(RunningTask):
         self._ask(most_tuples)
 
     def _is_over(self) -> bool:
-        return self.draining
-
-    def _ask(self, most_tuples: int) -> None:
-        if self.leaving:  # where it goes on is told to who comes after it
-            return
-        outputs, next_output = self.outputs, self.logic.next
-        most = outputs.emitted + most_tuples
-        try:
-            while outputs.emitted < most and not self.draining:
-                out = next_output()
-                if out is None:
-                    break
-                asked = outputs.emitted
-                self._emit(out)
-                if outputs.emitted == asked:  # an empty list: nothing just now
-                    break
-        except StopIteration:
-            self.draining = True
-        except USER_ERRORS as error:  # report it and ask again next turn
-            self.fail(error, None)
-
-    def _emit(self, out: Any) -> None:
-        self.outputs.emit(out)
+        return self.draining and self._given is None
 
     @property
-    def keeper(self) -> Keeper | None:
-        """What keeps trees here, if anything does."""
-        return None
+    def is_in_call(self) -> bool:
+        """See RunningTask."""
+        return self._given is not None
+
+    def _ask(self, most_tuples: int) -> None:
+        outputs, next_output = self.outputs, self.logic.next
+        most = outputs.emitted + most_tuples
+        has_worked = False
+        if self._given is not None:
+            has_worked = self._emit_given(self._given, most)
+            if not has_worked or self.is_in_call:
+                return
+        if self.leaving:  # where it goes on is told to who comes after it
+            return
+        if self._backoff is not None and not has_worked and self._backoff.is_waiting(steady_ns_of(self.clock)()):
+            return
+        while outputs.emitted < most and not self.draining:
+            try:
+                out = next_output()
+            except StopIteration:
+                if self._backoff is not None and not has_worked:
+                    self._require_whole()
+                self.draining = True
+                return
+            except USER_ERRORS as error:
+                self._next_failed(error, has_worked=has_worked)
+                self._broken_by = reason_of(error) if _has_ended_generator(error) else None
+                return
+            if out is None:
+                break
+            asked, kind = outputs.emitted, out.__class__
+            if (
+                kind is tuple
+                or (kind is list and len(out) <= outputs.piece_tuples)
+                or isinstance(out, SINGLE)
+                or not isinstance(out, Iterable)
+            ):
+                self._emit(out)
+            else:
+                self._given = iter(out)
+                if not self._emit_given(self._given, most):
+                    return
+            has_worked = True
+            if outputs.emitted == asked or self._given is not None:  # an empty list: nothing just now
+                break
+        self._backoff = None
+
+    def _emit_given(self, given: Iterator[Any], most: int) -> bool:
+        """Emits what `next` gave, until so many are emitted; False if it raises, which is the spout's failure."""
+        outputs = self.outputs
+        while (room := most - outputs.emitted) > 0:
+            some: list[Any] = []
+            try:
+                has_more = take_some(given, room, some)
+            except USER_ERRORS as error:
+                self._given = None
+                self._emit(some)  # what came before
+                self._next_failed(error, has_worked=False)
+                return False
+            self._emit(some)
+            if not has_more:
+                self._given = None
+                return True
+            if outputs.emitted == most - room:  # nothing but None
+                return True
+        return True
+
+    def _emit(self, out: Any) -> None:
+        """Emits what `next` gave. What cannot be emitted is reported."""
+        if out.__class__ is list:
+            self.outputs.emit_each(out, self.fail)
+            return
+        try:
+            self.outputs.emit(out)
+        except USER_ERRORS as error:
+            self.fail(error, out)
+
+    # ---- when it fails
+
+    def _next_failed(self, error: BaseException, *, has_worked: bool) -> None:
+        """Counts an exception of `next`, which is the fault of nothing that was emitted. RunError if it is the last."""
+        self.fail(error, None, UNTRACKED)
+        if self._backoff is None or has_worked:
+            self._backoff = Backoff(max_failures=self._max_failures)
+        backoff, reason = self._backoff, reason_of(error)
+        backoff.failed(steady_ns_of(self.clock)())
+        self._broken_by = None
+        if isinstance(self.logic, GeneratorSpout):
+            message = f"{self._name} raised {reason}; a generator cannot go on after that"
+            raise RunError(message) from error
+        if backoff.is_hopeless:
+            message = f"{self._name} has failed {backoff.failures} times in a row, the last time with {reason}"
+            raise RunError(message) from error
+        if backoff.failures == TOLD_AT_FAILURES:
+            self._trouble = f"fails again and again: {reason}; after {self._max_failures} times in a row the run fails"
+
+    def _require_whole(self) -> None:
+        """RunError if the end comes right after an exception that has ended a generator within the spout."""
+        if self._broken_by is not None:
+            message = (
+                f"{self._name} ended right after a generator in it had raised {self._broken_by}: "
+                "a generator cannot go on after that, so this is not taken for its end"
+            )
+            raise RunError(message)
+
+    @property
+    def _name(self) -> str:
+        return f"spout {self.component!r} (task {self.task})"
+
+    def take_trouble(self) -> str | None:
+        """What people should be told about its failures; each row of them is told once."""
+        trouble, self._trouble = self._trouble, None
+        return trouble
+
+    def track_singly(self) -> None:
+        """A worker is gone. What is emitted from now on should not be emitted again because of what was beside it."""
 
     @property
     def pending(self) -> int:
@@ -87,10 +219,37 @@ class SpoutTask(RunningTask):
         return 0
 
     def begin_epoch(self, epoch: int) -> None:
-        """Sends a marker behind everything that was emitted so far."""
-        if not self.ended and not self.waiting:
-            self.passed_epoch = epoch
-            self.outputs.put_marker(Marker(epoch, ends=False, newest_roots=self._newest_roots()))
+        """Sends a marker behind everything that was emitted so far.
+
+        Where the spout's position is saved with it, that is after what `next` has given, so the marker is, too.
+
+        One that is silent has sent its last from here. What was emitted there is before what its new place sends, so
+        that may send a marker before the spout has come.
+        """
+        if self.ended or self.is_silent or epoch <= self.passed_epoch:
+            return
+        if self._given is not None and self._save is not None:
+            self._epoch_due = epoch
+            return
+        self.passed_epoch = epoch
+        self._mark(epoch)
+        self.outputs.put_marker(Marker(epoch, ends=False, newest_roots=self._newest_roots()))
+
+    def _end_epoch_late(self) -> None:
+        assert self._save is not None
+        epoch, self._epoch_due = self._epoch_due, 0
+        self._save(self.task, epoch)
+        self.begin_epoch(epoch)
+
+    def _mark(self, epoch: int) -> None:
+        """A marker of this epoch follows."""
+
+    def begin_trial(self) -> None:
+        """Emits again some of what was lost: the coordinator lets this task find out whether it is lost again."""
+
+    def take_trial_stages(self) -> Sequence[TrialStage]:
+        """What the coordinator is to be told of such trials."""
+        return ()
 
     def _newest_roots(self) -> Mapping[int, int]:
         """What its markers tell of the trees before them."""
@@ -106,7 +265,7 @@ class SpoutTask(RunningTask):
         try:
             return encode_value(self.logic.position())
         except USER_ERRORS as error:
-            self.fail(error, None)
+            self.fail(error, None, UNTRACKED)
             self._replayable = False
             return None
 
@@ -125,3 +284,9 @@ class SpoutTask(RunningTask):
     def drain(self) -> None:
         """No more tuples: the end marker follows what was emitted."""
         self.draining = True
+
+
+def _has_ended_generator(error: BaseException) -> bool:
+    """Whether it came out of a generator."""
+    frames = traceback.walk_tb(error.__traceback__)
+    return any(frame.f_code.co_flags & inspect.CO_GENERATOR for frame, _ in frames)

@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from penstock.flow.credit import WIDE_WINDOW_BYTES
 from penstock.flow.ledger import AckBook
 from penstock.plan.edges import Edge
 from penstock.plan.shape import shape_of
@@ -24,6 +25,7 @@ from penstock.worker.clock import Clock
 from penstock.worker.failures import Failures
 from penstock.worker.gatherer import GatherEdge
 from penstock.worker.helper_task import HelperTask
+from penstock.worker.outputs import Outputs
 from penstock.worker.settings import WorkerSettings
 from penstock.worker.spout_task import SpoutTask
 from penstock.worker.tracked_spout import TrackedSpoutTask
@@ -106,10 +108,12 @@ class TaskMaker:
         return replace(about, component=component, index=count + host.index, count=count, helping=True)
 
     def _spout(self, task: Task, assigned: AssignedTasks) -> SpoutTask:
-        if self._book is None:
-            return SpoutTask(**self._common(task, assigned))
         settings = self._settings
+        if self._book is None:
+            return SpoutTask(max_failures=settings.max_spout_failures, save=self._save, **self._common(task, assigned))
         return TrackedSpoutTask(
+            max_failures=settings.max_spout_failures,
+            save=None,  # where it goes on is told by what is done, not by markers
             max_pending=settings.max_pending,
             max_tries=settings.max_tries,
             singly_tuples=settings.singly_tuples,
@@ -150,7 +154,7 @@ class TaskMaker:
                 assignment=assigned.number,
                 task=task.id,
                 tracking=tracking,
-                outputs=wiring.helper_outputs(edge, task, tracking, assigned),
+                outputs=self._in_pieces(wiring.helper_outputs(edge, task, tracking, assigned)),
                 logic=self._components[edge.target].logic,
                 **self._of_component(edge.target),
             )
@@ -162,7 +166,7 @@ class TaskMaker:
         return {
             "task": task.id,
             "tracking": tracking,
-            "outputs": self._wiring.outputs(task, tracking, assigned),
+            "outputs": self._in_pieces(self._wiring.outputs(task, tracking, assigned)),
             # Tasks of one worker must not share what their user's object holds.
             "logic": copy.deepcopy(self._components[task.component].logic),
             **self._of_component(task.component),
@@ -175,6 +179,13 @@ class TaskMaker:
             "clock": self._clock,
             "failures": self._failures,
         }
+
+    def _in_pieces(self, outputs: Outputs) -> Outputs:
+        """What one call emits is emitted in pieces: each is no more than may wait for a task, or be under way to it."""
+        settings = self._settings
+        most_bytes = max(WIDE_WINDOW_BYTES, settings.credit_window_bytes)
+        outputs.bound_pieces(most_tuples=settings.high_water_tuples, most_bytes=most_bytes)
+        return outputs
 
     def _tracking(self) -> Tracking | None:
         return None if self._book is None else Tracking(self._book, marks_roots=bool(self._answering))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from penstock.errors import RunError
@@ -15,6 +15,7 @@ from penstock.worker.tracking import Tracking
 if TYPE_CHECKING:
     from penstock.worker.helper_task import HelperTask
     from penstock.worker.opened_logic import OpenedLogic
+    from penstock.worker.tracking import Keeper
 
 __all__ = ["RunningTask"]
 
@@ -77,8 +78,18 @@ class RunningTask:
 
     @property
     def unsettled(self) -> int:
-        """How much of what it has emitted, or was given, is still to be heard of."""
+        """How much of what it was given has still to be put where it lasts."""
         return 0
+
+    @property
+    def is_in_call(self) -> bool:
+        """Whether user code has given more than could be emitted so far: it is called no more until that is."""
+        return False
+
+    @property
+    def keeper(self) -> Keeper | None:
+        """What keeps trees here, if anything does."""
+        return None
 
     @property
     def whole(self) -> list[RunningTask]:
@@ -99,12 +110,19 @@ class RunningTask:
         for refusal in self.outputs.flush(origin_ns, now_ns):
             self.fail(*refusal)
 
-    def guarded(self, call: Callable[[], Any]) -> None:
-        """Runs a lifecycle method and emits what it returns; an exception is reported, not raised."""
+    def flush_piece(self) -> None:
+        """Passes on what a call has emitted so far. The rest of it is as old."""
+        origin_ns = self.oldest_origin_ns
+        self.flush(self.clock.now_ns())
+        self.oldest_origin_ns = origin_ns
+        self.outputs.fit_pieces()
+
+    def emitting(self, call: Callable[[], Any]) -> Iterator[None]:
+        """Runs a lifecycle method and emits what it returns, in pieces; an exception is reported, not raised."""
         try:
             out = call()
             if out is not None:
-                self.outputs.emit(out)
+                yield from self.outputs.emit_in_pieces(out, self.fail)
         except USER_ERRORS as error:
             self.fail(error, None)
 
@@ -122,6 +140,7 @@ class RunningTask:
 
     def close(self) -> None:
         """The end of the task, in good order."""
-        self.guarded(self.logic.close)
+        for _ in self.emitting(self.logic.close):
+            pass
         for helper in self.helpers:
             helper.close()

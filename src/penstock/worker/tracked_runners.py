@@ -7,7 +7,7 @@ a tuple that stands for several.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from penstock.worker.arrival import Arrival
@@ -32,25 +32,27 @@ class TrackedRecordRunner(RecordRunner):
         self.trees = own_trees_of(task, tracking) if one_of_many else None
         """Of what comes of a tuple that stands for several."""
 
-    def run(self, arrival: Arrival) -> None:
-        """See Runner."""
+    def run(self, arrival: Arrival) -> Iterable[None]:
+        """See RecordRunner."""
         if arrival.combined and len(arrival.runs) > 1:
-            self._run_one_of_many(arrival)
+            yield from self._run_one_of_many(arrival)
             return
         tuples, tracking = self._tuples_of(arrival), self._tracking
         start = 0
         for root, count in arrival.runs:
             tracking.work_on(root)
             end = start + count if arrival.batch is None else len(tuples)
-            self._run_tuples(tuples[start:end], arrival.edge)
+            if steps := self._run_tuples(tuples[start:end], arrival.edge):
+                yield from steps
             start = end
         tracking.leave()
         self._count_processed(arrival)
 
-    def _run_one_of_many(self, arrival: Arrival) -> None:
+    def _run_one_of_many(self, arrival: Arrival) -> Iterator[None]:
         assert self.trees is not None
-        self._tracking.work_on(self.trees.begin([(arrival.runs, arrival.frame)]))
-        self._run_tuples(arrival.tuples, arrival.edge)
+        root = self.trees.begin([(arrival.runs, arrival.frame)])
+        self._tracking.work_on(root)
+        yield from self.trees.kept_open(root, self._run_tuples(arrival.tuples, arrival.edge))
         self._tracking.leave()
 
     def _count_processed(self, arrival: Arrival) -> None:
@@ -65,10 +67,11 @@ class TrackedBatchRunner(BatchRunner):
         self._tracking = tracking
         self.trees = own_trees_of(task, tracking)
 
-    def run_all(self, arrivals: Sequence[Arrival]) -> None:
+    def run_all(self, arrivals: Sequence[Arrival]) -> Iterator[None]:
         """See Runner."""
-        self._tracking.work_on(self.trees.begin([(arrival.runs, arrival.frame) for arrival in arrivals]))
-        super().run_all(arrivals)
+        root = self.trees.begin([(arrival.runs, arrival.frame) for arrival in arrivals])
+        self._tracking.work_on(root)
+        yield from self.trees.kept_open(root, super().run_all(arrivals))
         self._tracking.leave()
 
     def _failed(self, error: BaseException, culprit: Any) -> None:

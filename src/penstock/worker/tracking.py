@@ -57,3 +57,13 @@ class Keeper(Protocol):
 
     def marker_passed(self, epoch: int) -> None:
         """The marker of this epoch has passed everywhere: what is left of the trees before it is lost."""
+
+    @property
+    def open_trees(self) -> int:
+        """How much is not known to be done of what it keeps trees of."""
+
+    def hand_over(self) -> bytes | None:
+        """All that it keeps, for another worker to go on with; None if it has to wait for it here."""
+
+    def take_over(self, trees: bytes) -> None:
+        """Goes on with what was kept elsewhere."""

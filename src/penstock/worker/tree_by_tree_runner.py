@@ -30,7 +30,7 @@ class TreeByTreeRunner(BatchRunner):
         super().__init__(task, inputs)
         self._tracking = tracking
 
-    def run_all(self, arrivals: Sequence[Arrival]) -> None:
+    def run_all(self, arrivals: Sequence[Arrival]) -> Iterator[None]:
         """See Runner."""
         pieces_of: dict[int, list[Arrival]] = defaultdict(list)
         for arrival in arrivals:
@@ -38,7 +38,7 @@ class TreeByTreeRunner(BatchRunner):
                 pieces_of[root].append(piece)
         for root, pieces in pieces_of.items():
             self._tracking.work_on(root)
-            super().run_all(pieces)
+            yield from super().run_all(pieces)
         self._tracking.leave()
         for arrival in arrivals:
             self._tracking.book.processed(arrival.runs, arrival.frame)

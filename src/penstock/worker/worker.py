@@ -150,6 +150,12 @@ class Worker:
         if last:
             self.drain()
 
+    def begin_trial(self, task: int) -> None:
+        """Lets a spout emit again some of what was lost, if it is here still."""
+        for spout in self.spouts:
+            if spout.task == task:
+                spout.begin_trial()
+
     def committed(self, epoch: int) -> None:
         """An epoch is in the checkpoint."""
         if self._checkpoints is not None:
@@ -249,6 +255,8 @@ class Worker:
         self.redirection.lost(peer)
         if self._casts.lose(peer, generation):
             self.moving.lose(peer)
+            for spout in self.spouts:
+                spout.track_singly()
             self.pressure.lost(peer)
             if peer in self._carriers and not self._places.on(peer):
                 self._carriers[peer].give_up()  # it had no tasks: it may have been released, and nobody comes back
@@ -268,8 +276,6 @@ class Worker:
             return
         carrier.replace(way)
         restarted = self._places.on(peer)
-        if self._acks is not None:
-            self._acks.restarted(peer)
         self._credit.forget(restarted)
         channels = {channel for bolt in self.bolts for channel in bolt.credit_from(restarted)}
         channels.update(self.uplinks.channels_from(peer))
