@@ -22,8 +22,9 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 # The Python part is an editable install and needs no rebuild; these do.
 NATIVE_SOURCES := $(shell find native -name '*.[ch]pp' 2>/dev/null) CMakeLists.txt pyproject.toml
 
-# `$(call pyproject,KEYS)` prints the requirements under pyproject.toml's KEYS, so that each is stated once.
-pyproject = $(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))$(1))'
+# `$(call requirements,EXPRESSION)` prints requirements of pyproject.toml, one word each, so that each is stated once.
+requirements = $(BIN)/python -c 'import tomllib; toml = tomllib.load(open("pyproject.toml", "rb")); \
+	project = toml["project"]; print(*(one.replace(" ", "") for one in $(1)))'
 
 # `$(call need,TEST,PACKAGES,WHAT)`: unless TEST succeeds, install Debian's PACKAGES if we may, else say what to do.
 define need
@@ -57,28 +58,34 @@ ring: $(VENV)/.installed ## two processes over one ring, with live latency and t
 test: $(VENV)/.installed $(VENV)/.java $(VENV)/.postgres ## all tests but the long ones of `make storm`, `flood`, `cluster`, `box`, `chaos` and `sanitize`
 ifeq ($(strip $(ARGS)),)
 	@echo "==> in three parts beside each other: those with Spark wait most of the time"
-	@$(MAKE) --no-print-directory --jobs=3 --keep-going --output-sync=line with-spark running others
+	@$(MAKE) --no-print-directory --jobs=3 --keep-going with-spark running others
 else
 	$(BIN)/python -m pytest $(ARGS)
 endif
 
-# The parts of `make test`. Nothing that one does may be seen by another.
+# The parts of `make test`. Nothing that one does may be seen by another. Each line says which part it comes from, and
+# is shown as soon as a file of tests is done.
 RUNNING := tests/worker tests/control
+part = @$(BIN)/python -m pytest -o console_output_style=count $(2) 2>&1 | sed --unbuffered 's/^/$(1) | /'
 .PHONY: with-spark running others
 with-spark: $(VENV)/.installed $(VENV)/.java
-	$(BIN)/python -m pytest tests/spark
+	$(call part,spark  ,tests/spark)
 running: $(VENV)/.installed $(VENV)/.java $(VENV)/.postgres
-	$(BIN)/python -m pytest $(RUNNING)
+	$(call part,workers,$(RUNNING))
 others: $(VENV)/.installed $(VENV)/.java
-	$(BIN)/python -m pytest --ignore=tests/spark $(RUNNING:%=--ignore=%)
+	$(call part,others ,--ignore=tests/spark $(RUNNING:%=--ignore=%))
 
 .PHONY: cluster
-cluster: $(VENV)/.installed $(VENV)/.java $(VENV)/.networks ## the tests that need a Spark cluster, which is one in a box, or drivers of their own
+cluster: $(VENV)/.installed $(VENV)/.java $(VENV)/.networks $(VENV)/.yarn ## the tests that need a Spark cluster, which is one in a box or on YARN, or drivers of their own
 	$(BIN)/python -m pytest -m cluster $(ARGS)
 
 .PHONY: box
 box: $(VENV)/.installed $(VENV)/.java $(VENV)/.networks ## the longer tests: streams whose drivers and sinks are killed, and how a cluster in a box begins and ends
-	$(BIN)/python -m pytest -m box $(ARGS)
+	$(BIN)/python -m pytest -m box --ignore=tests/devcluster/test_chaos_in_a_box.py $(ARGS)
+
+.PHONY: versions
+versions: $(VENV)/.installed $(VENV)/.java ## the core tests on each supported version of Spark, in environments of their own, and the table of docs/running.md
+	$(BIN)/python -m tools.versions $(ARGS)
 
 .PHONY: chaos
 chaos: $(VENV)/.installed $(VENV)/.java $(VENV)/.networks ## random faults on virtual time and on a cluster in a box; the same again: PENSTOCK_CHAOS_SEED=...
@@ -117,6 +124,20 @@ lint: $(VENV)/.installed ## style, formatting and strict types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy $(wildcard src tests bench examples tools)
 
+.PHONY: wheel
+wheel: $(VENV)/.created ## build a wheel into dist/, and run the README's program with it in an environment without a compiler
+	rm -rf dist
+	$(PIP) wheel --no-deps --wheel-dir dist .
+	NO_COMPILER=1 PYTHON=$(CURDIR)/$(BIN)/python tools/readme_program.sh dist/*.whl
+
+.PHONY: readme
+readme: $(VENV)/.created $(VENV)/.java ## follow the README in an empty folder: pip install this folder, run the README's program
+	PYTHON=$(CURDIR)/$(BIN)/python tools/readme_program.sh
+
+.PHONY: fresh
+fresh: ## the README's commands in a new clone of HEAD, with an empty home, no pip cache and a minimal PATH
+	tools/fresh_machine.sh make demo test readme
+
 .PHONY: bench
 bench: $(VENV)/.benched ## run a benchmark: make bench BENCH=ipc ARGS="--quick --json"
 	$(BIN)/python -m bench $(BENCH) $(ARGS)
@@ -132,20 +153,27 @@ $(VENV)/.created:
 	$(call need,command -v "$${CXX:-c++}",g++,A C++ compiler)
 	$(call need,$(PYTHON) -c 'import ensurepip',$(notdir $(PYTHON))-venv,The venv module of $(PYTHON))
 	$(call need,test -e "$$($(PYTHON) -c 'import sysconfig; print(sysconfig.get_path("include"))')/Python.h",$(notdir $(PYTHON))-dev,Python.h of $(PYTHON))
-	@echo "==> creating $(VENV) with $(PYTHON)"
+	@echo "==> [1/3] creating $(VENV) with $(PYTHON)"
 	$(PYTHON) -m venv --clear $(VENV)
-	$(PIP) install cmake ninja $$($(call pyproject,["build-system"]["requires"]))
+	$(PIP) install cmake ninja $$($(call requirements,toml["build-system"]["requires"]))
+	@touch $@
+
+# What penstock depends on comes first and by itself, with build isolation: PySpark is a source archive whose build needs
+# `setuptools` and `wheel`, which a new environment does not have.
+$(VENV)/.dependencies: $(VENV)/.created pyproject.toml
+	@echo "==> [2/3] installing dependencies and development tools: 660 MB to download, of which PySpark is 456"
+	$(PIP) install $$($(call requirements,project["dependencies"] + project["optional-dependencies"]["dev"]))
 	@touch $@
 
 # Without build isolation and in a fixed folder, so that a rebuild compiles only what changed. A wheel is built elsewhere
-# (`pip wheel .` takes a fresh folder) and so never gets the crash points.
-$(VENV)/.installed: $(VENV)/.created $(NATIVE_SOURCES)
-	@echo "==> installing penstock and its development tools; PySpark is 400 MB, and the native core compiles for a minute"
-	$(PIP) install --no-build-isolation \
+# (`make wheel`) and so never gets the crash points.
+$(VENV)/.installed: $(VENV)/.dependencies $(NATIVE_SOURCES)
+	@echo "==> [3/3] compiling the native core, about a minute, and installing penstock into $(VENV)"
+	$(PIP) install --no-build-isolation --no-deps \
 		--config-settings='build-dir=build/dev-{wheel_tag}' \
 		--config-settings=cmake.define.PENSTOCK_CHAOS=ON \
 		--config-settings=cmake.define.CMAKE_COMPILE_WARNING_AS_ERROR=ON \
-		--editable '.[dev]'
+		--editable .
 	@touch $@
 
 # Spark needs a Java of its own. The runtime alone will do.
@@ -156,6 +184,20 @@ $(VENV)/.java: $(VENV)/.created
 # A cluster in a box does without these, on loopback addresses: then what needs nodes that can be cut off is skipped.
 $(VENV)/.networks: $(VENV)/.created
 	-$(call need,command -v ip && command -v tc,iproute2,iproute2 (for network namespaces))
+	@touch $@
+
+# YARN in one JVM. Where neither Maven nor a compiler can be had, what needs it is skipped.
+YARN := build/yarn
+$(VENV)/.yarn: $(VENV)/.java $(wildcard tests/spark/yarn/*)
+	-$(call need,command -v mvn && command -v javac,maven default-jdk-headless,Maven or a Java compiler (for tests on YARN))
+	@if { command -v mvn && command -v javac; } >/dev/null; then \
+		echo "==> fetching YARN into $(YARN): 130 MB to download"; \
+		mvn --quiet --batch-mode --file tests/spark/yarn/pom.xml dependency:copy-dependencies \
+			-DincludeScope=runtime -DoutputDirectory="$(CURDIR)/$(YARN)/jars"; \
+		javac -d $(YARN)/classes -cp '$(YARN)/jars/*' tests/spark/yarn/YarnForTests.java; \
+	else \
+		echo "==> no Maven or no Java compiler: the tests on YARN will be skipped"; \
+	fi
 	@touch $@
 
 $(VENV)/.postgres: $(VENV)/.installed
@@ -170,8 +212,8 @@ $(VENV)/.fuzzed: $(VENV)/.installed
 # The peers are taken where they install: the benchmark leaves out the columns of those that are not there.
 $(VENV)/.benched: $(VENV)/.installed $(VENV)/.java
 	@echo "==> installing what the benchmarks compare with"
-	$(PIP) install $$($(call pyproject,["project"]["optional-dependencies"]["bench"]))
-	@for peer in $$($(call pyproject,["project"]["optional-dependencies"]["peers"])); do \
+	$(PIP) install $$($(call requirements,project["optional-dependencies"]["bench"]))
+	@for peer in $$($(call requirements,project["optional-dependencies"]["peers"])); do \
 		$(PIP) install "$$peer" || echo "==> $$peer does not install here: it will be left out"; \
 	done
 	-$(call need,command -v javac,default-jdk-headless,A Java compiler (for the Netty columns))

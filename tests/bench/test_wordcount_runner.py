@@ -53,6 +53,10 @@ def test_a_child_that_outlives_its_runner_is_ended(tmp_path: Path) -> None:
 
 def test_a_runner_that_hangs_is_ended_with_its_children(tmp_path: Path) -> None:
     job = job_of(tmp_path, "hanging")
-    with pytest.raises(RunnerError, match="was not done after 5 s"):
-        run(job, timeout_s=5.0)
-    assert not is_running(int(Path(job.folder, "child").read_text()))
+    child = Path(job.folder, "child")
+    for timeout_s in (5.0, 20.0, PATIENCE_S):  # on a busy machine it may not even have started after the first
+        with pytest.raises(RunnerError, match=f"was not done after {timeout_s:g} s"):
+            run(job, timeout_s=timeout_s)
+        if child.exists():
+            break
+    assert not is_running(int(child.read_text()))

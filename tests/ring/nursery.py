@@ -26,9 +26,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Concatenate, ParamSpec, Self
 
+from tests.ring.patience import PATIENCE_S
 from tests.ring.proc import state
 
-PATIENCE_S = 20.0
 _MOST_BYTES = 1 << 16
 _PR_SET_CHILD_SUBREAPER = 36
 _ROOT = Path(__file__).parents[2]

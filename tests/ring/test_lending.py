@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from penstock.transport.ring import RingReader, RingSettings, RingWriter, Route
-from tests.ring.patience import wait_until
+from tests.ring.patience import PATIENCE_S, wait_until
 from tests.ring.traffic import Tally, message, opened
 
 ROUTE = Route()
@@ -106,16 +106,17 @@ def test_the_loop_that_everybody_writes_does_not_stop(reader: RingReader, size: 
 
         def write_all() -> None:
             for sequence in range(messages):
-                writer.write(message(1, sequence, size), ROUTE, timeout_s=30)
+                writer.write(message(1, sequence, size), ROUTE, timeout_s=2 * PATIENCE_S)
 
         sender = threading.Thread(target=write_all)
         sender.start()
         wait_until(lambda: reader.counters().full_waits > 0, "the ring is full: the reader was busy for a while")
         tally = Tally()
         records = reader.read_many(timeout_s=0)
-        while records:
+        tally.take(records)
+        while records and tally.received[1] < messages:
+            records = reader.read_many(timeout_s=PATIENCE_S)
             tally.take(records)
-            records = reader.read_many(timeout_s=5)
         got = tally.received[1]
         del records
         while sender.is_alive():  # lets it end, whatever has happened

@@ -151,7 +151,8 @@ def test_no_system_call_on_the_way(tmp_path: Path) -> None:
     assert result.returncode == 0, result.stderr
     _, between, _ = log.read_text().split("umask(")
     calls = between.splitlines()[1:]
-    assert [call for call in calls if not call.startswith(MEMORY_CALLS)] == []
+    # The ring's futex is shared between processes. A private one is the interpreter's own lock, on a busy machine.
+    assert [call for call in calls if not call.startswith(MEMORY_CALLS) and "_PRIVATE" not in call] == []
 
 
 def test_interpreter_is_free_while_the_reader_waits(reader: RingReader) -> None:
