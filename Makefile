@@ -57,23 +57,27 @@ ring: $(VENV)/.installed ## two processes over one ring, with live latency and t
 .PHONY: test
 test: $(VENV)/.installed $(VENV)/.java $(VENV)/.postgres ## all tests but the long ones of `make storm`, `flood`, `cluster`, `box`, `chaos` and `sanitize`
 ifeq ($(strip $(ARGS)),)
-	@echo "==> in three parts beside each other: those with Spark wait most of the time"
-	@$(MAKE) --no-print-directory --jobs=3 --keep-going with-spark running others
+	@echo "==> in five parts, four of them beside each other: those with Spark or processes wait most of the time"
+	@$(MAKE) --no-print-directory --jobs=4 --keep-going others streams workers control spark
 else
 	$(BIN)/python -m pytest $(ARGS)
 endif
 
 # The parts of `make test`. Nothing that one does may be seen by another. Each line says which part it comes from, and
 # is shown as soon as a file of tests is done.
-RUNNING := tests/worker tests/control
+STREAMS := $(wildcard tests/spark/test_stream*.py tests/spark/test_transform*.py)
 part = @$(BIN)/python -m pytest -o console_output_style=count $(2) 2>&1 | sed --unbuffered 's/^/$(1) | /'
-.PHONY: with-spark running others
-with-spark: $(VENV)/.installed $(VENV)/.java
-	$(call part,spark  ,tests/spark)
-running: $(VENV)/.installed $(VENV)/.java $(VENV)/.postgres
-	$(call part,workers,$(RUNNING))
+.PHONY: others streams workers control spark
 others: $(VENV)/.installed $(VENV)/.java
-	$(call part,others ,--ignore=tests/spark $(RUNNING:%=--ignore=%))
+	$(call part,others ,--ignore=tests/spark --ignore=tests/worker --ignore=tests/control)
+streams: $(VENV)/.installed $(VENV)/.java
+	$(call part,streams,$(STREAMS))
+workers: $(VENV)/.installed
+	$(call part,workers,tests/worker)
+control: $(VENV)/.installed $(VENV)/.java $(VENV)/.postgres
+	$(call part,control,tests/control)
+spark: $(VENV)/.installed $(VENV)/.java
+	$(call part,spark  ,tests/spark $(STREAMS:%=--ignore=%))
 
 .PHONY: cluster
 cluster: $(VENV)/.installed $(VENV)/.java $(VENV)/.networks $(VENV)/.yarn ## the tests that need a Spark cluster, which is one in a box or on YARN, or drivers of their own
@@ -125,7 +129,7 @@ lint: $(VENV)/.installed ## style, formatting and strict types
 	$(BIN)/mypy $(wildcard src tests bench examples tools)
 
 .PHONY: wheel
-wheel: $(VENV)/.created ## build a wheel into dist/, and run the README's program with it in an environment without a compiler
+wheel: $(VENV)/.created $(VENV)/.java ## build a wheel into dist/, and run the README's program with it in an environment without a compiler
 	rm -rf dist
 	$(PIP) wheel --no-deps --wheel-dir dist .
 	NO_COMPILER=1 PYTHON=$(CURDIR)/$(BIN)/python tools/readme_program.sh dist/*.whl
@@ -186,18 +190,16 @@ $(VENV)/.networks: $(VENV)/.created
 	-$(call need,command -v ip && command -v tc,iproute2,iproute2 (for network namespaces))
 	@touch $@
 
-# YARN in one JVM. Where neither Maven nor a compiler can be had, what needs it is skipped.
+# YARN in one JVM. Where it cannot be had, what needs it is skipped.
 YARN := build/yarn
 $(VENV)/.yarn: $(VENV)/.java $(wildcard tests/spark/yarn/*)
 	-$(call need,command -v mvn && command -v javac,maven default-jdk-headless,Maven or a Java compiler (for tests on YARN))
-	@if { command -v mvn && command -v javac; } >/dev/null; then \
-		echo "==> fetching YARN into $(YARN): 130 MB to download"; \
-		mvn --quiet --batch-mode --file tests/spark/yarn/pom.xml dependency:copy-dependencies \
-			-DincludeScope=runtime -DoutputDirectory="$(CURDIR)/$(YARN)/jars"; \
-		javac -d $(YARN)/classes -cp '$(YARN)/jars/*' tests/spark/yarn/YarnForTests.java; \
-	else \
-		echo "==> no Maven or no Java compiler: the tests on YARN will be skipped"; \
-	fi
+	@echo "==> fetching YARN into $(YARN): 130 MB to download"
+	@rm -rf $(YARN)/classes
+	@mvn --quiet --batch-mode --file tests/spark/yarn/pom.xml dependency:copy-dependencies \
+			-DincludeScope=runtime -DoutputDirectory="$(CURDIR)/$(YARN)/jars" \
+		&& javac -d $(YARN)/classes -cp '$(YARN)/jars/*' tests/spark/yarn/YarnForTests.java \
+		|| echo "==> no Maven, no Java compiler, or nothing came: the tests on YARN will be skipped"
 	@touch $@
 
 $(VENV)/.postgres: $(VENV)/.installed

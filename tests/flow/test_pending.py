@@ -96,13 +96,13 @@ def test_of_those_that_failed_together_only_who_fails_alone_is_given_up(max_trie
     assert len(pending) == 0
 
 
-def test_positions_may_be_anything() -> None:
+def test_positions_may_be_anything_that_can_be_told_apart() -> None:
     pending = Pending(most=10, max_tries=3)
-    pending.begin_turn({"file": "a", "offset": 3})
+    pending.begin_turn(("a", 3))
     pending.keep(1, [("line",)])
     pending.begin_turn(None)
     pending.keep(2, [("line",)])
-    assert pending.oldest_position("now") == {"file": "a", "offset": 3}
+    assert pending.oldest_position("now") == ("a", 3)
     pending.done(1)
     assert pending.oldest_position("now") is None
     pending.done(2)
@@ -206,10 +206,11 @@ def test_exactly_what_kills_workers_is_given_up_after_a_bounded_number_of_deaths
     assert sorted(run.done) == [number for number in range(emits) if number not in poison]
     assert sorted(kept.outputs[0] for kept in run.given_up) == sorted(poison)
     assert all(kept.losses >= max_tries for kept in run.given_up)
+    assert all(kept.losses_alone >= min(2, max_tries) for kept in run.given_up)
 
 
 @pytest.mark.parametrize("at_markers", [True, False])
-@pytest.mark.parametrize(("lost", "deaths"), [(1, 4), (22, 4), (484, 4), (9_900, 5)])
+@pytest.mark.parametrize(("lost", "deaths"), [(1, 4), (22, 4), (484, 5), (9_900, 6)])
 @pytest.mark.parametrize("where", [0.0, 0.37, 1.0])
 def test_one_among_many_is_found_by_few_deaths_while_new_ones_flow(
     lost: int, deaths: int, where: float, at_markers: bool
@@ -224,6 +225,18 @@ def test_one_among_many_is_found_by_few_deaths_while_new_ones_flow(
     assert run.deaths <= deaths
     assert [kept.outputs for kept in run.given_up] == [[guilty]]
     assert run.epochs <= 4 + 22 * 4 + 2 * deaths, "that does not take one epoch for each suspect"
+
+
+@pytest.mark.parametrize("at_markers", [True, False])
+@pytest.mark.parametrize("kill_at", range(4, 40))
+def test_one_kill_from_outside_costs_no_tuple_while_another_is_sought(kill_at: int, at_markers: bool) -> None:
+    run = Run(10_000, {390}, max_tries=4, most=10_000, at_markers=at_markers)
+    run.epoch(together=1, new=400, killed_after=0)
+    epochs = 1
+    while not run.given_up:
+        epochs += 1
+        run.epoch(together=1, new=0, killed_after=0 if epochs == kill_at else None)
+    assert [kept.outputs for kept in run.given_up] == [[390]]
 
 
 @given(

@@ -36,7 +36,7 @@ def test_a_killed_worker_comes_back(connect: RemoteDriver) -> None:
     result = connect(scenarios.killed)
 
     assert result["phase"] == "ended"
-    assert result["restarts"] == 1
+    assert result["restarts"] >= 1
     assert result["others_stayed"]
 
 

@@ -34,6 +34,7 @@ PACKING_PATIENCE_S = 1200
 # The page's own words for what each reader has another one of.
 MASTER = "spark://head:7077"
 PACKAGE = "pip install penstock "
+SPARK = "pyspark==4.3.*"
 
 SENTENCES = ["the quick brown fox", "jumps over the dog", "the end"]
 TIMES = 400
@@ -129,7 +130,8 @@ def packed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     typed(make, folder, {})
     lend_pyspark(folder / "env")
     for command in rest:
-        typed(command.replace(PACKAGE, f"pip install {wheel} "), folder, {})
+        own = command.replace(PACKAGE, f"pip install {wheel} ").replace(SPARK, f"pyspark=={pyspark.__version__}")
+        typed(own, folder, {})
     return folder
 
 

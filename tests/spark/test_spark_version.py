@@ -15,7 +15,7 @@ from penstock.spark.feeds import require_feedable
 from penstock.spark.run import start
 from penstock.spark.spark_version import HERE, require_version, version_of
 from penstock.spark.streams import most_per_trigger, register
-from penstock.spark.transform import _require_guards
+from penstock.spark.transform import _GUARDS, _require_guards
 from penstock.topology.topology import Topology
 from tests.spark.settled import settled
 
@@ -82,18 +82,27 @@ def test_a_limit_is_refused_where_spark_cannot_be_held_to_it() -> None:
 
 
 def test_a_transform_on_an_old_cluster_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And not on an old local session, which has no executor to lose, nor on a cluster whose Spark has the guards."""
-    local, cluster = settled("local[4,4]"), settled("spark://head:7077")
-    for version, guarded in (("3.5.9", False), ("4.0.5", False), ("4.1.4", True)):
+    """And not on an old local session, which has no executor to lose, nor on a cluster whose guards are on."""
+    local, cluster, guarded = settled("local[4,4]"), settled("spark://head:7077"), settled("spark://head:7077")
+    guards = dict.fromkeys(_GUARDS, "true") | {"spark.master": "spark://head:7077"}
+    guarded.conf.get = guarded.sparkContext.getConf().get = guards.get
+    too_old = r"^a transform on a cluster needs Spark 4\.1 or newer, got "
+    for version, refused in (
+        ("3.5.9", too_old),
+        ("4.0.5", too_old),
+        ("4.1.4", rf"wanted {_GUARDS[0]}=true, got false"),
+    ):
         monkeypatch.setattr("pyspark.__version__", version)
         monkeypatch.setattr(spark_version, "HERE", tuple(map(int, version.split(".")[:2])))
-        local.version = cluster.version = version
+        local.version = cluster.version = guarded.version = version
         _require_guards(local)
-        if guarded:
+        with pytest.raises(StartError, match=refused):
             _require_guards(cluster)
-            continue
-        with pytest.raises(StartError, match=rf"^a transform on a cluster needs Spark 4\.1 or newer, got {version}"):
-            _require_guards(cluster)
+    _require_guards(guarded)
+    for version in ("4.2.0", "4.3.1"):  # which have them on
+        monkeypatch.setattr(spark_version, "HERE", tuple(map(int, version.split(".")[:2])))
+        cluster.version = version
+        _require_guards(cluster)
 
 
 def test_a_streaming_frame_over_an_old_connect_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

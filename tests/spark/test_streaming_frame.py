@@ -346,6 +346,7 @@ def test_what_no_query_can_compute_is_refused_before_anything_starts(
         start(topo, spark=spark, workers=1)
 
 
+@pytest.mark.core
 @pytest.mark.parametrize("delivery", ["at_least_once", "exactly_once"])
 def test_in_complete_mode_every_micro_batch_is_all_there_is(spark: Any, tmp_path: Path, delivery: Delivery) -> None:
     arrivals = Arrivals(tmp_path / "in")
@@ -377,6 +378,7 @@ def test_a_query_that_fails_each_time_fails_the_run(spark: Any, tmp_path: Path, 
         run(topo, spark=spark, workers=1)
 
 
+@pytest.mark.core
 def test_checkpoints_that_do_not_fit_each_other_are_refused_before_anything_starts(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

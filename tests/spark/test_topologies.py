@@ -81,7 +81,7 @@ def test_a_killed_worker_comes_back_and_the_run_goes_on(place: Place) -> None:
     result = place(scenarios.killed)
 
     assert result["phase"] == "ended"
-    assert result["restarts"] == 1
+    assert result["restarts"] >= 1
     assert result["others_stayed"]
     assert result["replaced"]
     assert result["dead"]

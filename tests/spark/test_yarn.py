@@ -49,14 +49,14 @@ def test_words_are_counted_exactly_once_though_a_worker_is_killed(application: R
 
     assert result["counts"] == result["right"]
     assert result["phase"] == "ended"
-    assert result["restarts"] == 1
+    assert result["restarts"] >= 1
 
 
 def test_at_least_once_nothing_is_missing_when_a_worker_is_killed(application: RemoteDriver) -> None:
     result = application(scenarios.killed)
 
     assert result["phase"] == "ended"
-    assert result["restarts"] == 1
+    assert result["restarts"] >= 1
     assert result["missing"] == set()
 
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.connectors.from_frame import FromFrame
+from penstock.errors import RunError
 from penstock.topology.bolts import BatchBolt, Bolt, KeyedBolt
 from penstock.topology.context import TaskContext
 from penstock.topology.topology import Topology
@@ -74,28 +75,34 @@ class KilledOnce(Bolt):
 
 
 class Raising(Bolt):
-    """Raises on one tuple, or when one of its tasks opens, and notes that, unless there is a cure."""
+    """Fails by one tuple, or when one of its tasks opens, and notes that, unless there is a cure."""
 
     fields = ("id",)
 
-    def __init__(self, folder: Path, *, at: int | None = None) -> None:
+    def __init__(self, folder: Path, how: str) -> None:
         self.folder = folder
-        self.at = at
+        self.how = how
 
     def open(self, context: TaskContext) -> None:
-        if self.at is None and context.index == 0:
-            self._raise("cannot open")
-
-    def process(self, tup: Tuple) -> tuple[int]:
-        if tup.id == self.at:
-            self._raise("no luck")
-        return (tup.id,)
-
-    def _raise(self, message: str) -> None:
-        if not (self.folder / "cure").exists():
-            with (self.folder / "raised").open("a") as file:
-                file.write(f"{message}\n")
+        if self.how == "open" and context.index == 0 and self._is_to_fail():
+            message = "cannot open"
             raise ValueError(message)
+
+    def process(self, tup: Tuple) -> tuple[Any]:
+        if tup.id != 13 or self.how == "open" or not self._is_to_fail():
+            return (tup.id,)
+        if self.how == "misfit":
+            return ("no luck",)
+        message = "no luck"
+        raise (RunError if self.how == "end" else ValueError)(message)
+
+    def _is_to_fail(self) -> bool:
+        """Notes it."""
+        if (self.folder / "cure").exists():
+            return False
+        with (self.folder / "raised").open("a") as file:
+            file.write(f"{self.how}\n")
+        return True
 
 
 def _executor() -> int:

@@ -317,3 +317,55 @@ def test_a_task_moves_between_calls_and_not_within(
     for key in {key for key, _ in feed}:
         total = sum(times for one, times in feed if one == key)
         assert sorted(count for one, count in sink.values if one == key) == [*range(1, total + 1)]
+
+
+class Blocks(Spout):
+    """Always has more, and gives it by blocks of which each is more than a piece."""
+
+    fields = ("n",)
+
+    def __init__(self, blocks: int) -> None:
+        self.blocks = blocks
+        self.at = 0
+
+    def next(self) -> Any:
+        if self.at == self.blocks:
+            raise StopIteration
+        self.at += 1
+        return [(number,) for number in range((self.at - 1) * MANY, self.at * MANY)]
+
+    def position(self) -> int:
+        return self.at
+
+    def seek(self, position: int) -> None:
+        self.at = position
+
+
+def test_a_spout_that_is_never_idle_commits_epochs() -> None:
+    topo, sink = Topology("busy"), CapturedSink()
+    topo.bolt("sink", sink, topo.spout("blocks", Blocks(10_000)).shuffle())
+    with LocalCluster(topo, workers=1, delivery="exactly_once") as cluster:
+        for epoch in range(1, 4):
+            cluster.begin_epoch()
+            for _ in range(100):
+                if cluster.committed_epoch == epoch:
+                    break
+                cluster.step()
+            assert cluster.committed_epoch == epoch
+
+
+def test_a_spout_that_is_never_idle_goes_on_from_where_it_was() -> None:
+    topo, sink, blocks = Topology("busy"), CapturedSink(), 40
+    topo.bolt("sink", sink, topo.spout("blocks", Blocks(blocks)).shuffle())
+    with LocalCluster(topo, workers=2, worker_of={0: 0, 1: 1}) as cluster:
+        while len(sink.values) < MANY * blocks // 2:
+            cluster.step()
+        cluster.begin_epoch()  # and what is done is told
+        for _ in range(5):
+            cluster.step()
+        cluster.kill(0)
+        cluster.restart(0)
+        cluster.run_to_end()
+    counted = Counter(sink.values)
+    assert counted.keys() == {(number,) for number in range(MANY * blocks)}
+    assert counted.total() - len(counted) < MANY * blocks // 4, "most of it was done, and does not come again"

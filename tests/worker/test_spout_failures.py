@@ -258,6 +258,46 @@ def test_a_generator_within_a_spout_that_raised_is_no_normal_end() -> None:
         run_topology(topo)
 
 
+class Sums(Spout):
+    """Its last line is a bad one, and it finds that in a generator that is made for that line alone."""
+
+    fields = ("total",)
+
+    def __init__(self) -> None:
+        self.lines = iter(["1,2", "3,4", "5,x"])
+
+    def next(self) -> Any:
+        return (sum(int(value) for value in next(self.lines).split(",")),)
+
+
+def test_a_generator_that_lives_for_one_call_may_raise_in_the_last() -> None:
+    topo, sink = Topology("sums"), CapturedSink()
+    topo.bolt("sink", sink, topo.spout("sums", Sums()).shuffle())
+    result = run_topology(topo)
+    assert sink.values == [(3,), (7,)]
+    assert [failure.count for failure in result.failures] == [1]
+
+
+class Chained(Spout):
+    """Has its generator within an iterator, within a function, within a list."""
+
+    fields = ("n",)
+
+    def open(self, context: Any) -> None:  # noqa: ARG002
+        numbers = map(tuple, numbers_and_an_exception())
+        self.ways = [lambda: next(numbers)]
+
+    def next(self) -> Any:
+        return self.ways[0]()
+
+
+def test_a_generator_that_is_hidden_in_a_spout_is_found() -> None:
+    topo = Topology("chained")
+    topo.bolt("sink", CapturedSink(), topo.spout("numbers", Chained()).shuffle())
+    with pytest.raises(RunError, match="RuntimeError: broken"):
+        run_topology(topo)
+
+
 class EndsLate(Spout):
     """Fails once, and then finds that there was nothing more."""
 

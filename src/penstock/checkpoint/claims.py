@@ -55,6 +55,8 @@ class Claims:
 
     def give_back(self, run: str) -> None:
         """Says that the run does not need it any more, if it is the run's."""
+        if self._read() is None:
+            return  # nor is there a folder to lock in, perhaps: what ended the run is to be said, and not that
         with self._files.locked(LOCK):
             lease = self._read()
             if lease is not None and lease.run == run:

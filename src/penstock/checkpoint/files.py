@@ -36,7 +36,7 @@ _OBJECT_STORES = frozenset({"s3", "gcs", "abfs"})
 _LOCK_PATIENCE_S = 10.0
 """Who holds a lock reads and writes a small file meanwhile."""
 _LOCK_LOOK_S = 0.005
-_NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL})
+_NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL, errno.EBADF})
 
 
 class Files:

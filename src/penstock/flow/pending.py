@@ -15,7 +15,8 @@ chance. So from then on it is a *suspect*, until it is done. New outputs flow as
        acquitted.
     3. If one suspect alone was lost on trial, it is *accused*. New outputs were under way with it, and one of those may
        have killed the worker instead; but they were lost then, so they are the next group (rule 1). If that one is
-       done, the accused has killed the worker. It is given up if it was lost `max_tries` times, else it is tried again.
+       done, the accused has killed the worker. It is given up if it was lost `max_tries` times, and alone twice (else
+       one kill from outside would do, for one that was in a group with the culprit); if not, it is tried again.
        If that group is lost, too, nothing is proven, and the accused is a suspect like others again.
 
 So a suspect is only ever under way on trial, and what kills workers does so once among new outputs, once in each group
@@ -32,7 +33,7 @@ from typing import Any
 
 import msgspec
 
-from penstock.flow.replay import MOST_STRETCHES, Stretch
+from penstock.flow.replay import MOST_STRETCHES, Places, Stretch
 
 __all__ = ["Kept", "Pending", "PendingState"]
 
@@ -40,6 +41,10 @@ _PARTS = 22
 """How many parts a group is cut into. A trial that goes well costs an epoch; one that does not costs the restart of a
 worker, of which there are `max_restarts`. So there are more than two parts: three cuts leave one of 10,000, which is
 the default of `max_pending`."""
+
+
+_LOSSES_ALONE = 2
+_TURNS_TO_JOIN = 64
 
 
 class _Turn:
@@ -64,6 +69,8 @@ class Kept(msgspec.Struct, gc=False):
     """How often it failed."""
     losses: int = 0
     """How often it was lost."""
+    losses_alone: int = 0
+    """How often it was lost as the only one on trial."""
     on_trial: bool = False
     """Whether it is a suspect, and is emitted again to see whether it is lost again."""
 
@@ -95,6 +102,8 @@ class Pending:
         self.given = 0
         """How many outputs there were, ever."""
         self._turns: deque[_Turn] = deque()
+        self._places = Places()
+        self._turns_after_joining = 0
         self._again: deque[Kept] = deque()
         self._lost: list[Kept] = []
         """Suspects that have not been on trial since they were lost."""
@@ -102,6 +111,7 @@ class Pending:
         """Parts of what was lost on trial; the last is the next."""
         self._trial: deque[Kept] | None = None
         """What is still to be emitted of the trial that is under way; None if none is."""
+        self._trial_size = 0
         self._lost_on_trial: list[Kept] = []
         self._accused: Kept | None = None
         self._held = 0
@@ -116,16 +126,33 @@ class Pending:
         return min(self._most - (self._open - self._held), 2 * self._most - self._held)
 
     def begin_turn(self, position: Any) -> None:
-        """The spout is about to be asked, and is at this position."""
+        """The spout is about to be asked, and is at this position, which has a hash."""
         turns = self._turns
         while turns and not turns[0].open:
             turns.popleft()
-        if len(turns) > 1 and not turns[-1].open and not turns[-2].open:  # one stretch that is done
-            turns[-2].given += turns.pop().given
+        if not turns:
+            self._places.clear()
+        if len(turns) > 2 * self._turns_after_joining + _TURNS_TO_JOIN:
+            turns = self._join_done_turns()
         if turns and not turns[-1].given:  # nothing came of the last one
+            if turns[-1].position == position:
+                return
             turns[-1].position = position
         else:
             turns.append(_Turn(position))
+        self._places.add(position)
+
+    def _join_done_turns(self) -> deque[_Turn]:
+        """Makes one of each row of turns that are done: while one output is not done, there may be millions."""
+        joined: deque[_Turn] = deque()
+        for turn in self._turns:
+            if joined and not joined[-1].open and not turn.open:
+                joined[-1].given += turn.given
+            else:
+                joined.append(turn)
+        self._turns = joined
+        self._turns_after_joining = len(joined)
+        return joined
 
     def skip(self, position: Any, given: int) -> None:
         """The spout passes over so much that is done, from this position on, and goes on behind it."""
@@ -213,7 +240,7 @@ class Pending:
             group = self._groups.pop()
         for kept in group:
             kept.on_trial = True
-        self._trial = deque(group)
+        self._trial, self._trial_size = deque(group), len(group)
         self._held -= len(group)
 
     @property
@@ -233,6 +260,8 @@ class Pending:
         if lost and self._accused is not None:
             self._groups.append([self._accused])
             self._accused = None
+        if len(lost) == 1:
+            lost[0].losses_alone += self._trial_size == 1
         if len(lost) > 1:
             size = -(-len(lost) // _PARTS)
             # The next one comes from the end; the oldest should be the first.
@@ -247,7 +276,7 @@ class Pending:
         if accused is None or self._lost:
             return None
         self._accused = None
-        if accused.losses < self._max_tries:
+        if accused.losses < self._max_tries or accused.losses_alone < min(_LOSSES_ALONE, self._max_tries):
             self._groups.append([accused])
             return None
         self._held -= 1
@@ -278,6 +307,8 @@ class Pending:
 
     def done_stretches(self, now: Any) -> list[Stretch]:
         """The stretches that are done behind `oldest_position`; the spout itself is at `now`."""
+        if not self._places.tell_turns_apart:
+            return []
         found: list[Stretch] = []
         start, given = None, 0
         for turn in dropwhile(lambda turn: not turn.open, self._turns):
@@ -318,6 +349,7 @@ class Pending:
             turn = _Turn(position)
             turn.given, turn.open = given, still_open
             self._turns.append(turn)
+            self._places.add(position)
             self._open += still_open
         turns = [*self._turns]
 

@@ -9,6 +9,10 @@ spout that never says so, because it gives more or less at a time now, skips not
 that go up are taken for what they are in every source that has them, the place in a sequence: a spout that is past the
 beginning of a stretch skips the rest of it.
 
+So the positions at which turns began have to tell these turns apart: whole numbers go up, and no other position comes
+twice. A spout whose position stays the same while it gives a block tuple by tuple, or that goes round and comes to a
+position again, is told of no stretch: it could skip what is not done, which began at the same position.
+
     >>> skips = Skips([Stretch(3, 7, 4), Stretch(9, 12, 3)])
     >>> skips.at(2), skips.at(5), skips.at(8), skips.at(13), len(skips)
     (None, Stretch(3, 7, 4), None, None, 0)
@@ -23,10 +27,50 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["MOST_STRETCHES", "Skips", "Stretch"]
+__all__ = ["MOST_STRETCHES", "Places", "Skips", "Stretch"]
 
 MOST_STRETCHES = 256
 """How many are told of: the longest, because a report should stay small."""
+
+
+MOST_PLACES = 100_000
+"""How many positions are remembered that are no whole numbers. Beyond that nothing is skipped, which costs no tuple."""
+
+
+class Places:
+    """The positions at which turns have begun since the oldest that is not done.
+
+    >>> places = Places()
+    >>> for position in (3, 7, 9):
+    ...     places.add(position)
+    >>> places.tell_turns_apart
+    True
+    >>> places.add(8)
+    >>> places.tell_turns_apart
+    False
+    """
+
+    def __init__(self) -> None:
+        self._seen: set[Any] = set()
+        self._highest: int | None = None
+        self.tell_turns_apart = True
+
+    def add(self, position: Any) -> None:
+        """A turn begins there."""
+        if type(position) is int:
+            if self._seen or (self._highest is not None and position <= self._highest):
+                self.tell_turns_apart = False
+            self._highest = position
+        elif self._highest is not None or position in self._seen or len(self._seen) >= MOST_PLACES:
+            self.tell_turns_apart = False
+        else:
+            self._seen.add(position)
+
+    def clear(self) -> None:
+        """All turns are done."""
+        self._seen.clear()
+        self._highest = None
+        self.tell_turns_apart = True
 
 
 class Stretch(msgspec.Struct, frozen=True, array_like=True):

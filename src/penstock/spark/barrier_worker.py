@@ -49,6 +49,7 @@ from penstock.transport.ring import RingReader, RingSettings, RingWriter, Route
 from penstock.worker.carriers import FrameWay, RingWay
 from penstock.worker.company import Colleague
 from penstock.worker.deployment import Deployment
+from penstock.worker.failures import USER_ERRORS
 from penstock.worker.garbage import GarbageKeeper
 from penstock.worker.worker import Worker
 
@@ -127,6 +128,7 @@ class _TransformTask:
         self._failed = failed
         self._own: int = context.partitionId()
         self._bereaved_ns = 0
+        self._all_know = False  # that user code has raised
 
     def build(self, batches: Iterable[pa.RecordBatch]) -> Worker:
         own = self._own
@@ -190,9 +192,11 @@ class _TransformTask:
         worker.begin()
         look_at_peers_ns = 0
         while True:
-            worked = worker.do_work()
-            self._raise_failures()
-            for batch in output.batches(all=not worked):
+            with self._failing_for_good():
+                worked = worker.do_work()
+                self._raise_failures()
+                batches = [*output.batches(all=not worked)]
+            for batch in batches:
                 yield from pack(batch, self._own)
             now_ns = time.monotonic_ns()
             if now_ns >= look_at_peers_ns:
@@ -206,6 +210,19 @@ class _TransformTask:
             garbage.idle()
             worker.idle(IDLE_AT_MOST_S)
         self._require_nothing_lost()
+
+    @contextlib.contextmanager
+    def _failing_for_good(self) -> Iterator[None]:
+        """What a bolt, a spout or the schema refuses would be refused again. All workers are told of it once."""
+        try:
+            yield
+        except RunError:  # the last of some failures, or meant to end the run
+            if self._all_know:
+                raise
+            self._raise_failures()
+            self._fail(traceback.format_exc())
+        except USER_ERRORS:  # a value that does not fit the schema
+            self._fail(traceback.format_exc())
 
     def _raise_failures(self) -> None:
         for failure, _ in self._deployment.failures.take_fresh():
@@ -234,6 +251,7 @@ class _TransformTask:
             if number != self._own:
                 with contextlib.suppress(RingError):  # it is gone already
                     self._tell(number, message)
+        self._all_know = True
         raise RunError(message)
 
     def _tell(self, number: int, message: str) -> None:
@@ -263,6 +281,7 @@ class _TransformTask:
         """User code has raised in another worker."""
         message = bytes(record.payload).decode(errors="replace")
         self._leave_word(message)
+        self._all_know = True
         raise RunError(message)
 
     def _look_for_word(self) -> None:

@@ -77,13 +77,15 @@ def require_fitting_queries(
 def _progress_in(spark: SparkSession, checkpoint: str) -> QueryProgress:
     from pyspark.errors import AnalysisException
 
+    from penstock.spark.spark_version import condition_of
+
     place = _GLOB.sub(r"\\\g<0>", checkpoint)
     # By Spark itself, which alone is known to reach it. All of them are made when a query first starts.
     places = [f"{place}/{name}" for name in ("metadata", "offsets", "commits")]
     try:
         found = spark.read.format("binaryFile").load(places).select("path", "content").collect()
     except AnalysisException as error:
-        if error.getCondition() == "PATH_NOT_FOUND":
+        if condition_of(error) == "PATH_NOT_FOUND":
             return QueryProgress()
         raise
     content = {tuple(row.path.rsplit("/", maxsplit=2)[1:]): bytes(row.content) for row in found}

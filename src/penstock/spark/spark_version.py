@@ -8,6 +8,7 @@ where PySpark is needed anyway.
 | 4.0 | Python data sources | `format("penstock")` is refused |
 | 4.0 | Java 17 | Java 8 |
 | 4.0 | any Python from 3.11 on | from 3.12 on only with `setuptools`, which has the `distutils` that it imports |
+| 4.0 | errors have conditions | classes, which are the same |
 | 4.0 | threads inherit the tags of a session | those of its SparkContext, which are all that a classic one has |
 | 4.1 | `repartitionById` | `repartition`, by keys that Spark's hash sends to the right partitions |
 | 4.1 | checksums of shuffles, whatever the order of their rows | a transform on a cluster is refused |
@@ -30,12 +31,14 @@ from penstock.errors import StartError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyspark.errors import PySparkException
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
 __all__ = [
     "HERE",
     "arrow_schema_of",
+    "condition_of",
     "inheriting",
     "lacks_distutils",
     "oldest_java",
@@ -100,6 +103,12 @@ def inheriting(spark: SparkSession, target: Callable[..., None]) -> Callable[...
         inheritable_thread_target(target) if HERE < (4, 0) else inheritable_thread_target(spark)(target)
     )
     return wrapped
+
+
+def condition_of(error: PySparkException) -> str | None:
+    """Which of Spark's conditions an error has. Until 4.0 they were called classes."""
+    found: str | None = error.getErrorClass() if HERE < (4, 0) else error.getCondition()
+    return found
 
 
 def arrow_schema_of(schema: StructType) -> pa.Schema:

@@ -239,8 +239,9 @@ def _require_guards(session: SparkSession) -> None:
         "a transform on a cluster",
         instead="when an executor is lost, older ones may mix the rows of two attempts, and the answer is wrong",
     )
+    on_by_default = version_of(session) >= (4, 2)
     for guard in _GUARDS:
-        if not settings.flag(guard, default=True):
+        if not settings.flag(guard, default=on_by_default):
             message = f"a transform could give a wrong answer when an executor is lost: wanted {guard}=true, got false"
             raise StartError(message)
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
 import traceback
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import ModuleType
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -37,6 +40,8 @@ behind it; has heard what became of it."""
 
 TOLD_AT_FAILURES = 3
 """One that fails so often in a row is worth a notice: a hiccup is counted, and that is all."""
+
+MOST_HELD = 10_000
 
 
 class SpoutTask(RunningTask):
@@ -103,15 +108,17 @@ class SpoutTask(RunningTask):
     def _ask(self, most_tuples: int) -> None:
         outputs, next_output = self.outputs, self.logic.next
         most = outputs.emitted + most_tuples
-        has_worked = False
         if self._given is not None:
-            has_worked = self._emit_given(self._given, most)
-            if not has_worked or self.is_in_call:
-                return
+            if self._emit_given(self._given, most):
+                self._backoff = None
+            # Between two calls a turn ends, however busy the spout is: there its position is known, epochs end, and it
+            # can move.
+            return
         if self.leaving:  # where it goes on is told to who comes after it
             return
-        if self._backoff is not None and not has_worked and self._backoff.is_waiting(steady_ns_of(self.clock)()):
+        if self._backoff is not None and self._backoff.is_waiting(steady_ns_of(self.clock)()):
             return
+        has_worked = False
         while outputs.emitted < most and not self.draining:
             try:
                 out = next_output()
@@ -122,7 +129,7 @@ class SpoutTask(RunningTask):
                 return
             except USER_ERRORS as error:
                 self._next_failed(error, has_worked=has_worked)
-                self._broken_by = reason_of(error) if _has_ended_generator(error) else None
+                self._broken_by = reason_of(error) if _has_ended_generator(self.logic, error) else None
                 return
             if out is None:
                 break
@@ -286,7 +293,23 @@ class SpoutTask(RunningTask):
         self.draining = True
 
 
-def _has_ended_generator(error: BaseException) -> bool:
-    """Whether it came out of a generator."""
+def _has_ended_generator(logic: Any, error: BaseException) -> bool:
+    """Whether it came out of a generator that the spout still has, and not of one that was made for this call alone."""
     frames = traceback.walk_tb(error.__traceback__)
-    return any(frame.f_code.co_flags & inspect.CO_GENERATOR for frame, _ in frames)
+    ended = {frame.f_code for frame, _ in frames if frame.f_code.co_flags & inspect.CO_GENERATOR}
+    return bool(ended) and any(
+        held.gi_frame is None and held.gi_code in ended for held in _held_by(logic) if inspect.isgenerator(held)
+    )
+
+
+def _held_by(logic: Any) -> Iterator[Any]:
+    """What it refers to, nearest first, up to a number; not through modules and classes, which all refer to."""
+    found, seen = deque([logic]), {id(logic)}
+    while found and len(seen) < MOST_HELD:
+        held = found.popleft()
+        yield held
+        # Of a function only what it closes over: its globals are the module's.
+        inside = [held.__closure__] if inspect.isfunction(held) else gc.get_referents(held)
+        new = [one for one in inside if id(one) not in seen and not isinstance(one, type | ModuleType)]
+        seen.update(map(id, new))
+        found.extend(new)

@@ -103,7 +103,7 @@ class TrackedSpoutTask(SpoutTask):
                 if self._skips:
                     self._skip()
                 self._turn_position = self._position()
-                self._pending.begin_turn(self._turn_position)
+                self._pending.begin_turn(_place(self._turn_position))
             before = self._pending.given
             self._ask(min(room, most_tuples))
             self._owed = max(0, self._owed - (self._pending.given - before))
@@ -121,7 +121,7 @@ class TrackedSpoutTask(SpoutTask):
         stretch = self._skips.at(position)
         if stretch is not None:
             self.logic.seek(stretch.end)
-            self._pending.skip(encoded, stretch.given)
+            self._pending.skip(_place(encoded), stretch.given)
             if stretch.start == position:  # else some of it was emitted, and counted
                 self._owed = max(0, self._owed - stretch.given)
 
@@ -276,7 +276,7 @@ class TrackedSpoutTask(SpoutTask):
         letter = isinstance(output, Emit) and output.stream == DEAD_LETTERS
         if self.outputs.has_stream(DEAD_LETTERS) and not letter:
             values = _values_of(output)
-            self._pending.begin_turn(self._position())
+            self._pending.begin_turn(_place(self._position()))
             self._emit(Emit(([*values], tree.component, tree.reason, kept.tries), stream=DEAD_LETTERS))
             self._end_turn()
             self.flush(self.clock.now_ns())
@@ -297,11 +297,18 @@ class TrackedSpoutTask(SpoutTask):
         now = None if self.ended else self._position()
         if now is None:
             return SpoutProgress(task=self.task, ended=self.ended)
+        place = _place(now)
         return SpoutProgress(
             task=self.task,
-            position=self._pending.oldest_position(now),
+            position=_encoded_place(self._pending.oldest_position(place)),
             owed=self._pending.given_since_oldest + self._owed,
-            done=(*self._pending.done_stretches(now), *_encoded(self._skips)),
+            done=(
+                *(
+                    Stretch(_encoded_place(stretch.start), _encoded_place(stretch.end), stretch.given)
+                    for stretch in self._pending.done_stretches(place)
+                ),
+                *_encoded(self._skips),
+            ),
         )
 
     def resume(self, progress: SpoutProgress) -> None:
@@ -347,6 +354,17 @@ class TrackedSpoutTask(SpoutTask):
             self._is_to_drain = True
         else:
             super().drain()
+
+
+def _place(encoded: bytes | None) -> Any:
+    """A position as `Pending` has it: whole numbers have an order; of all others it is only asked which are equal."""
+    position = None if encoded is None else decode_value(encoded)
+    return position if type(position) is int else encoded
+
+
+def _encoded_place(place: Any) -> bytes:
+    encoded: bytes = encode_value(place) if type(place) is int else place
+    return encoded
 
 
 def _encoded(stretches: Iterable[Stretch]) -> Iterator[Stretch]:
