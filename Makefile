@@ -57,8 +57,8 @@ ring: $(VENV)/.installed ## two processes over one ring, with live latency and t
 .PHONY: test
 test: $(VENV)/.installed $(VENV)/.java $(VENV)/.postgres ## all tests but the long ones of `make storm`, `flood`, `cluster`, `box`, `chaos` and `sanitize`
 ifeq ($(strip $(ARGS)),)
-	@echo "==> in five parts, four of them beside each other: those with Spark or processes wait most of the time"
-	@$(MAKE) --no-print-directory --jobs=4 --keep-going others streams workers control spark
+	@echo "==> in five parts beside each other: those with Spark or processes wait most of the time"
+	@$(MAKE) --no-print-directory --jobs=5 --keep-going streams spark control workers others
 else
 	$(BIN)/python -m pytest $(ARGS)
 endif
@@ -84,7 +84,7 @@ cluster: $(VENV)/.installed $(VENV)/.java $(VENV)/.networks $(VENV)/.yarn ## the
 	$(BIN)/python -m pytest -m cluster $(ARGS)
 
 .PHONY: box
-box: $(VENV)/.installed $(VENV)/.java $(VENV)/.networks ## the longer tests: streams whose drivers and sinks are killed, and how a cluster in a box begins and ends
+box: $(VENV)/.installed $(VENV)/.java $(VENV)/.networks ## the longer tests: streams whose drivers and sinks are killed, tasks that move exactly once, and how a cluster in a box begins and ends
 	$(BIN)/python -m pytest -m box --ignore=tests/devcluster/test_chaos_in_a_box.py $(ARGS)
 
 .PHONY: versions

@@ -16,7 +16,9 @@ import pytest
 from hypothesis import settings
 
 # A busy machine is slow at random, so a slow example is no failure. The blob repeats a failure elsewhere.
-settings.register_profile("penstock", deadline=None, print_blob=True)
+# A property that no test gives a number is tried so often, with other values in each run. More: PENSTOCK_EXAMPLES=5000.
+EXAMPLES = int(os.environ.get("PENSTOCK_EXAMPLES", "50"))
+settings.register_profile("penstock", deadline=None, print_blob=True, max_examples=EXAMPLES)
 settings.load_profile("penstock")
 
 pytest_plugins = ["tests.ring.nursery_fixtures", "tests.small_disk"]

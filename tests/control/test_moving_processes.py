@@ -27,7 +27,10 @@ from tests.control.test_processes import EPOCH_S, MORE, assert_exact, counted
 from tests.endless import End
 from tests.ring.patience import wait_until
 
-DELIVERIES = pytest.mark.parametrize("exactly_once", [True, False], ids=["exactly once", "at least once"])
+DELIVERIES = pytest.mark.parametrize(
+    "exactly_once",
+    [pytest.param(True, id="exactly once", marks=pytest.mark.box), pytest.param(False, id="at least once")],
+)
 
 
 @DELIVERIES

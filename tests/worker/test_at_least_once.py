@@ -317,7 +317,7 @@ def test_a_tuple_that_kills_its_worker_each_time_is_given_up_and_no_other_is() -
                 cluster.restart(1)
     assert {n for (n,) in sink.values} == set(range(40)) - {13}
     assert [values for values, *_ in letters.values] == [[13]]
-    assert deaths == 4
+    assert deaths == 5
 
 
 def test_a_tuple_that_kills_its_worker_costs_other_spout_tasks_nothing() -> None:
