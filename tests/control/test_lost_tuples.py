@@ -73,4 +73,4 @@ def test_a_tuple_that_kills_its_worker_is_given_up_after_few_deaths_and_all_othe
     assert {row.n for row in summary.collected("seen")} == {*range(count)} - {4_321}
     [letter] = summary.collected("letters")
     assert letter.values == [4_321]
-    assert letter.tries == restarts <= 6, "once among others, once with all that was lost then, in three cuts, and again"
+    assert letter.tries == restarts <= 6, "once among others, once with all that was lost, in three cuts, and again"
