@@ -159,11 +159,12 @@ $(VENV)/.created:
 	$(call need,test -e "$$($(PYTHON) -c 'import sysconfig; print(sysconfig.get_path("include"))')/Python.h",$(notdir $(PYTHON))-dev,Python.h of $(PYTHON))
 	@echo "==> [1/3] creating $(VENV) with $(PYTHON)"
 	$(PYTHON) -m venv --clear $(VENV)
-	$(PIP) install cmake ninja $$($(call requirements,toml["build-system"]["requires"]))
+	$(PIP) install --upgrade pip cmake ninja $$($(call requirements,toml["build-system"]["requires"]))
 	@touch $@
 
 # What penstock depends on comes first and by itself, with build isolation: PySpark is a source archive whose build needs
-# `setuptools` and `wheel`, which a new environment does not have.
+# `setuptools` and `wheel`, which a new environment does not have. An old pip would get by without them, by `setup.py
+# install`, and hide on one machine what fails on another: so it is the newest everywhere.
 $(VENV)/.dependencies: $(VENV)/.created pyproject.toml
 	@echo "==> [2/3] installing dependencies and development tools: 660 MB to download, of which PySpark is 456"
 	$(PIP) install $$($(call requirements,project["dependencies"] + project["optional-dependencies"]["dev"]))
