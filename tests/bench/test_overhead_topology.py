@@ -24,7 +24,7 @@ def answer_of(tmp_path: Path, spout: ps.Spout, sink: type[Sink]) -> dict[str, ob
 @pytest.mark.parametrize("count", [2, 1_000])
 def test_unthrottled_all_tuples_come_through(tmp_path: Path, count: int) -> None:
     answer = answer_of(tmp_path, Flood(count), Drain)
-    assert (answer["taken"], answer["last"]) == (count, count - 1)
+    assert answer["taken"] == count
 
 
 def test_at_a_rate_every_tuple_has_a_latency(tmp_path: Path) -> None:

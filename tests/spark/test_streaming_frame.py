@@ -32,6 +32,7 @@ from tests.ring.patience import wait_until
 from tests.spark.arrivals import Arrivals, numbers_in, numbers_to_files
 from tests.spark.scenarios import pids
 from tests.spark.settled import settled
+from tests.spark.stream_driver import in_time
 
 EPOCH_S = 0.2
 
@@ -443,9 +444,9 @@ def test_nobody_writes_to_a_run_by_hand(spark: Any, tmp_path: Path) -> None:
     arrivals = Arrivals(tmp_path / "in")
     arrivals.more(1)
     frame = arrivals.frame(spark)
-    query = frame.writeStream.format("penstock").option("checkpointLocation", str(tmp_path / "query")).start()
+    writing = frame.writeStream.format("penstock").option("checkpointLocation", str(tmp_path / "query"))
     with pytest.raises(Exception, match=r"is written to by ps.StreamingFrame"):
-        query.processAllAvailable()
+        in_time(lambda: writing.start().processAllAvailable())
 
 
 def test_a_run_can_be_drained_right_after_a_worker_was_lost(spark: Any, tmp_path: Path) -> None:
