@@ -148,7 +148,7 @@ def lend_pyspark(environment: Path) -> None:
         (site / package.name / source.name).symlink_to(source)
     for record in package.parent.glob("pyspark-*-info"):  # .dist-info or .egg-info
         (site / record.name).symlink_to(record)
-    for script in (package / "bin").iterdir():
+    for script in (*(package / "bin").iterdir(), package / "find_spark_home.py"):
         if (installed := Path(sys.executable).parent / script.name).exists():
             (environment / "bin" / script.name).symlink_to(installed)
 
