@@ -309,6 +309,22 @@ def test_values_that_do_not_fit_end_the_run(tmp_path: Path) -> None:
     assert _rows(tmp_path) == ["a"]
 
 
+class Unspeakable:
+    """Fits no column, and cannot even be shown."""
+
+    def __repr__(self) -> str:
+        raise KeyError
+
+
+def test_a_value_that_cannot_be_shown_ends_the_run_too(tmp_path: Path) -> None:
+    """Were it a failure of its own tuple alone, those that wait beside it would be missing."""
+    sink = _open(tmp_path, rows_per_file=2)
+    sink.process(Word("a", 1))
+    with pytest.raises(RunError, match=r"sink 't\.c': .*Unspeakable"):
+        sink.process(Word("b", Unspeakable()))
+    sink.close()
+
+
 def test_other_fields_end_the_run(tmp_path: Path) -> None:
     sink = _open(tmp_path)
     _feed(sink, "a")

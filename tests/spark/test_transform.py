@@ -11,6 +11,7 @@ import pytest
 
 from penstock.connectors.collect import Collect
 from penstock.connectors.from_frame import FromFrame
+from penstock.connectors.lines import Lines
 from penstock.connectors.rate import Rate
 from penstock.connectors.streaming_frame import StreamingFrame
 from penstock.errors import SlotsError, StartError, TopologyError
@@ -142,6 +143,44 @@ def test_there_may_be_no_rows(spark: Any, partitions: int) -> None:
 
     assert out.collect() == []
     assert [field.name for field in out.schema] == ["word", "count"]
+
+
+EMPTY = {
+    "when it runs": "id < 0",
+    "when it is planned": "1 = 0",
+}
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("condition", EMPTY.values(), ids=EMPTY)
+@pytest.mark.parametrize("adaptive", ["true", "false"])
+def test_without_rows_the_topology_runs_all_the_same(spark: Any, adaptive: str, condition: str) -> None:
+    topo = Topology("counting")
+    rows = topo.spout("rows", FromFrame("id"))
+    own = topo.spout("own", Lines([1, 2, 3], fields=("id",)))
+    topo.bolt("seen", transforms.Seen(), rows.shuffle(), own.to_one(), tasks=2)
+    empty = spark.range(0, 10, 1, 3).where(condition)
+    before = spark.conf.get("spark.sql.adaptive.enabled")
+    spark.conf.set("spark.sql.adaptive.enabled", adaptive)
+    try:
+        out = transform(topo, {"rows": empty}, output="seen", schema="count long", workers=2)
+        assert sorted(row["count"] for row in out.collect()) == [0, 3], "tasks finish, and other spouts are heard"
+        out = transform(topo, {"rows": empty.repartition(2)}, output="seen", schema="count long", workers=1)
+        assert sorted(row["count"] for row in out.collect()) == [0, 3]
+    finally:
+        spark.conf.set("spark.sql.adaptive.enabled", before)
+
+
+def test_rows_of_nulls_are_rows(spark: Any) -> None:
+    nulls = spark.range(0, 30, 1, 5).selectExpr("cast(NULL AS long) AS id")
+    out = transform(
+        transforms.one_bolt(lambda tup: (tup.id,), fields=("id",)),
+        {"ids": nulls},
+        output="bolt",
+        schema="id long",
+        workers=3,
+    )
+    assert [row.id for row in out.collect()] == [None] * 30
 
 
 def test_partitions_may_be_empty(spark: Any) -> None:

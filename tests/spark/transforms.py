@@ -74,6 +74,21 @@ class KilledOnce(Bolt):
         return (tup.id,)
 
 
+class Seen(Bolt):
+    """Says at the end how many tuples there were."""
+
+    fields = ("count",)
+
+    def open(self, context: TaskContext) -> None:  # noqa: ARG002
+        self.count = 0
+
+    def process(self, tup: Tuple) -> None:  # noqa: ARG002
+        self.count += 1
+
+    def finish(self) -> Iterator[tuple[int]]:
+        yield (self.count,)
+
+
 class Raising(Bolt):
     """Fails by one tuple, or when one of its tasks opens, and notes that, unless there is a cure."""
 

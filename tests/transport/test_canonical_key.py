@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copy
+import datetime as dt
 import pickle
 from collections.abc import Callable
 from decimal import Decimal
 from numbers import Number
 from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
@@ -134,3 +136,27 @@ def test_a_frozen_dict_is_a_dict_that_cannot_be_changed() -> None:
             change()
     assert frozen == {"a": 1}
     assert {**frozen, "b": 2} == {"a": 1, "b": 2}
+
+
+BERLIN = ZoneInfo("Europe/Berlin")
+# An hour in which clocks are put back shows the same twice, and one in which they are put forward does not come at all.
+HOURS = [dt.datetime(2024, 10, 27, 2, 30), dt.datetime(2024, 3, 31, 2, 30), dt.datetime(2024, 6, 1, 2, 30)]  # noqa: DTZ001
+
+
+@pytest.mark.parametrize("hour", HOURS, ids=str)
+@pytest.mark.parametrize("around", [lambda key: key, lambda key: [1, key], lambda key: {"at": (key,)}])
+def test_points_in_time_are_one_key_if_they_are_the_same_point(hour: dt.datetime, around: Callable[[Any], Any]) -> None:
+    moments = [hour.replace(tzinfo=BERLIN, fold=fold) for fold in (0, 1)]
+    moments += [moment.astimezone(dt.UTC) for moment in moments]
+    for one in moments:
+        for other in moments:
+            is_one_key = canonical_key(around(one)) == canonical_key(around(other))
+            assert is_one_key == (one.timestamp() == other.timestamp())
+            if is_one_key:
+                assert hash(canonical_key(around(one))) == hash(canonical_key(around(other)))
+
+
+def test_a_time_that_comes_once_keeps_its_zone() -> None:
+    usual = HOURS[-1].replace(tzinfo=BERLIN)
+    assert canonical_key(usual) is usual
+    assert canonical_key(HOURS[0]) is HOURS[0], "without a zone there is nothing to tell"

@@ -29,7 +29,10 @@ _MOST_SHOWN = 200
 
 def shown(value: Any) -> str:
     """A value, or a row, as an error shows it: not more than a line or two of it."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except Exception:  # of the value's own class
+        text = f"<{type(value).__name__}>"
     return text if len(text) <= _MOST_SHOWN else text[:_MOST_SHOWN] + "…"
 
 

@@ -171,7 +171,7 @@ class ParquetSink(TransactionalSink):
             if self._columns is None:
                 self._columns = _guessed(rows, fields)
             return record_batch(rows, self._columns)
-        except ValueError as error:
+        except Exception as error:  # the rows are gone with it, so it is no failure of a single one
             hint = "" if self.schema else "; the types were guessed from the first rows, give it a schema"
             message = f"sink {self._sink!r}: {error}{hint}"
             raise RunError(message) from error

@@ -192,7 +192,7 @@ class SparkStream(TransactionalSink):
         rows, self._rows = self._rows, []
         try:
             batch = record_batch(rows, self._columns)
-        except ValueError as error:
+        except Exception as error:  # the rows are gone with it, so it is no failure of a single one
             message = f"{self._sink}: {error}"
             raise RunError(message) from error
         if not self._files.is_open:

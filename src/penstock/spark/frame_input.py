@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from penstock.spark.frame_partitions import without_placeholders
 from penstock.spark.frame_union import batches_by_frame
 from penstock.topology.spouts import Spout
 
@@ -53,7 +54,7 @@ class FrameInput:
         if batch is None:
             self._ended = True
             return 0
-        for name, part in batches_by_frame(batch, self._spouts):
+        for name, part in batches_by_frame(without_placeholders(batch), self._spouts):
             self._waiting[name].append(part)
         return int(batch.nbytes)
 

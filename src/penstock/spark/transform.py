@@ -14,7 +14,7 @@ from penstock.connectors.from_frame import why_no_dataframe
 from penstock.errors import StartError, TopologyError
 from penstock.spark.frame_input import FrameSpout
 from penstock.spark.frame_output import Farewell, FrameOutput
-from penstock.spark.frame_partitions import known_partitions
+from penstock.spark.frame_partitions import in_partitions
 from penstock.spark.frame_union import quoted, union_of
 from penstock.spark.packed_rows import exchanged, packed_schema
 from penstock.spark.session import spare_slots
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
 __all__ = ["transform"]
 
-# Of a name that no column of the user's can have, because fields do not begin with it.
-_PARTITION = "_penstock_partition"
 _WORKERS_IF_UNKNOWN = 2
 
 # If an executor is lost with output that was read in part, the stage runs anew, and may share its rows out otherwise.
@@ -105,24 +103,11 @@ def transform(
     taken = [
         frame.select(*map(quoted, part.components[name].streams[DEFAULT_STREAM])) for name, frame in inputs.items()
     ]
-    rows = _in_partitions(union_of(taken), count)
+    rows = in_partitions(union_of(taken), count)
     task = _task(msgspec.msgpack.encode(ticket), __version__, name=secrets.token_hex(8))
     made = rows.mapInArrow(task, packed_schema(declared), barrier=True)
     # Behind a barrier stage Spark refuses whatever looks at some of the partitions only, such as show() and take().
     return exchanged(made, count)
-
-
-def _in_partitions(frame: DataFrame, count: int) -> DataFrame:
-    """The same rows in `count` partitions, each of them one or several of those before, whole.
-
-    Where a row goes depends on nothing but its partition, as in `packed_rows`.
-    """
-    if known_partitions(frame) == count:
-        return frame
-    from penstock.spark.spark_version import repartitioned_by_id
-
-    marked = frame.selectExpr("*", f"spark_partition_id() AS {_PARTITION}")
-    return repartitioned_by_id(marked, count, _PARTITION).drop(_PARTITION)
 
 
 def _require_mapping(inputs: object) -> None:

@@ -3,6 +3,7 @@
 Keys that Python holds equal are one key: 1, 1.0 and True. Beyond that
 
     NaN equals NaN, whatever its type, and -0.0 is 0.0;
+    a point in time is one, also in the hour that a clock change repeats, where Python's datetimes with a zone are not;
     a list is the tuple of its items, and a dict is a `FrozenDict`: so arrays, structs and maps of Spark's can be keys;
     the same holds inside of tuples, lists and dicts.
 
@@ -96,17 +97,26 @@ def _dict(key: dict[Any, Any]) -> Any:
     return FrozenDict((canonical_key(name), canonical_key(value)) for name, value in key.items())
 
 
+def _datetime(key: dt.datetime) -> Any:
+    # Within a zone Python compares what the clock shows, which comes twice then; and it holds such a time to be equal
+    # to none of another zone.
+    if key.tzinfo is None or key.utcoffset() == key.replace(fold=1 - key.fold).utcoffset():
+        return key
+    return key.astimezone(dt.UTC)
+
+
 def _of_another_class(key: Any) -> Any:
     if isinstance(key, str | bytes | int):
         return key
-    for base in (float, tuple, list, dict, Decimal):
+    for base in (float, tuple, list, dict, Decimal, dt.datetime):
         if isinstance(key, base):
             return _CONVERTERS[base](key)  # type: ignore[misc]
     return NAN if isinstance(key, Number) and key != key else key
 
 
 _CONVERTERS: dict[type, Callable[[Any], Any] | None] = {
-    **dict.fromkeys((str, int, bool, bytes, NoneType, dt.date, dt.datetime, dt.time, dt.timedelta, UUID)),
+    **dict.fromkeys((str, int, bool, bytes, NoneType, dt.date, dt.time, dt.timedelta, UUID)),
+    dt.datetime: _datetime,
     float: _float,
     tuple: _tuple,
     list: _list,
