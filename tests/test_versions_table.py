@@ -69,3 +69,14 @@ def test_a_page_without_marks_is_left_alone(tmp_path: Path, monkeypatch: pytest.
     with pytest.raises(SystemExit, match="got a page without"):
         versions.write_table([], "abc1234")
     assert page.read_text() == "nothing"
+
+
+def test_the_page_has_what_every_target_passed() -> None:
+    """It may be of an older commit, but it says which."""
+    _, _, rest = versions.PAGE.read_text().partition(versions.BEGIN)
+    written, _, _ = rest.partition(versions.END)
+    rows = [line.split("|")[1:3] for line in written.splitlines() if line.startswith("| ")][1:]
+    assert [(target.spark, target.python) for target in versions.MATRIX] == [
+        (".".join(spark.split(".")[:2]).strip(), ".".join(python.split(".")[:2]).strip()) for spark, python in rows
+    ]
+    assert "at commit " in written
