@@ -109,6 +109,8 @@ void bind_read_end(nb::module_& m) {
           "nonce"_a, "max_spin_ns"_a, "pid"_a, "start_time"_a, "pid_namespace"_a)
       .def("read_many", &ReadEnd::read_many, "max_records"_a = 256, "timeout_s"_a = nb::none())
       .def("finish", &ReadEnd::finish)
+      .def("ring_bell", &ReadEnd::ring_bell, "bits"_a)
+      .def("take_bell", &ReadEnd::take_bell)
       .def("close_to_writers", &ReadEnd::close_to_writers)
       .def("abandon", &ReadEnd::abandon)
       .def_prop_ro("drained", &ReadEnd::drained)
@@ -149,6 +151,7 @@ void bind_write_end(nb::module_& m) {
             return std::make_unique<LargeSend>(end, payload, route);
           },
           "payload"_a.none(), "route"_a, nb::keep_alive<0, 1>())
+      .def("ring_bell", &WriteEnd::ring_bell, "bits"_a)
       .def("leave", &WriteEnd::leave)
       .def("abandon", &WriteEnd::abandon)
       .def("meet_consumer", &WriteEnd::meet_consumer, "door_fd"_a)

@@ -1,5 +1,7 @@
-// Loops over tuples that are worth having in C++: what rows are made of, and calling user code for each.
+// What rows are made of, and their encoding.
 #include <nanobind/nanobind.h>
+
+#include "row_encoder.hpp"
 
 namespace nb = nanobind;
 
@@ -12,8 +14,6 @@ bool is_plain(PyObject* value) {
   return type == &PyUnicode_Type || type == &PyLong_Type || type == &PyFloat_Type || value == Py_None ||
          type == &PyBool_Type || type == &PyBytes_Type;
 }
-
-enum Verdict { kPlain = 0, kOther = 1, kUneven = 2 };
 
 int judge_rows(nb::list rows, Py_ssize_t width) {
   PyObject* list = rows.ptr();
@@ -36,29 +36,20 @@ bool all_tuples(nb::list items) {
   return true;
 }
 
-// Calls `process(tuple)`, or `process(key, tuple)`, for one tuple after another, and puts the plain tuples that it
-// returns into `returned`. Stops at anything else that is not None and returns that, so that it can be seen to before
-// user code goes on; returns None when there are no more tuples. What user code raises comes through.
-nb::object call_each(nb::handle process, nb::handle tuples, nb::handle keys, nb::list returned) {
-  const bool keyed = !keys.is_none();
-  while (nb::object tuple = nb::steal(PyIter_Next(tuples.ptr()))) {
-    nb::object key;
-    if (keyed) {
-      key = nb::steal(PyIter_Next(keys.ptr()));
-      if (!key) break;
-    }
-    PyObject* arguments[] = {nullptr, keyed ? key.ptr() : tuple.ptr(), tuple.ptr()};
-    const size_t count = (keyed ? 2 : 1) | PY_VECTORCALL_ARGUMENTS_OFFSET;
-    nb::object result = nb::steal(PyObject_Vectorcall(process.ptr(), arguments + 1, count, nullptr));
-    if (!result) throw nb::python_error();
-    if (PyTuple_CheckExact(result.ptr())) {
-      if (PyList_Append(returned.ptr(), result.ptr()) != 0) throw nb::python_error();
-    } else if (!result.is_none()) {
-      return result;
-    }
+// The payload of a frame, or the verdict that says why it is none.
+nb::object encode_tuples(nb::handle origin_ns, nb::handle sent_ns, nb::handle frame, nb::handle runs, nb::list rows,
+                         Py_ssize_t width, std::size_t most_bytes) {
+  thread_local EncodeBuffer buffer;
+  buffer.restart(most_bytes);
+  RowEncoder encoder(buffer);
+  Verdict verdict = encoder.array(5);
+  for (const nb::handle number : {origin_ns, sent_ns, frame}) {
+    if (verdict == kPlain) verdict = encoder.value(number.ptr());
   }
-  if (PyErr_Occurred() != nullptr) throw nb::python_error();
-  return nb::none();
+  if (verdict == kPlain) verdict = encoder.runs(runs.ptr());
+  if (verdict == kPlain) verdict = encoder.rows(rows.ptr(), width);
+  if (verdict != kPlain) return nb::int_(int{verdict});
+  return nb::bytes(buffer.data(), buffer.size());
 }
 
 }  // namespace
@@ -67,9 +58,11 @@ void bind_rows(nb::module_& m) {
   m.attr("ROWS_PLAIN") = int{kPlain};
   m.attr("ROWS_OTHER") = int{kOther};
   m.attr("ROWS_UNEVEN") = int{kUneven};
+  m.attr("ROWS_TOO_LARGE") = int{kTooLarge};
+  m.def("encode_tuples", &encode_tuples, nb::arg("origin_ns"), nb::arg("sent_ns"), nb::arg("frame"), nb::arg("runs"),
+        nb::arg("rows"), nb::arg("width"), nb::arg("most_bytes"));
   m.def("judge_rows", &judge_rows, nb::arg("rows"), nb::arg("width"));
   m.def("all_tuples", &all_tuples, nb::arg("items"));
-  m.def("call_each", &call_each, nb::arg("process"), nb::arg("tuples"), nb::arg("keys").none(), nb::arg("returned"));
 }
 
 }  // namespace penstock::bindings

@@ -27,6 +27,11 @@ inline void check_signals() {
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
 }
 
+// A bell that is rung with no bits would wake somebody for nothing.
+inline void check_bits(std::uint32_t bits) {
+  if (bits == 0) throw nb::value_error("bits must be from 1 to 4294967295, got 0");
+}
+
 // A contiguous view of any buffer, without a copy. It keeps the object alive: while we wait without the interpreter
 // lock, other threads may drop theirs.
 class Bytes {

@@ -57,6 +57,17 @@ class ReadEnd {
     finish_handed_out();
   }
 
+  // Any thread of ours that wants the reading one. Under the interpreter lock, which whoever closes us holds too: so it
+  // does no harm when we are closed.
+  void ring_bell(std::uint32_t bits) {
+    check_bits(bits);
+    if (ring_ && !abandoned_) view().ring_bell<Platform>(bits);
+  }
+  std::uint32_t take_bell() {
+    check_open();
+    return view().take_bell<Platform>();
+  }
+
   // No claim succeeds from now on; what is committed can still be read.
   void close_to_writers() {
     check_open();
@@ -80,6 +91,8 @@ class ReadEnd {
   const RingView& view() const { return consumer().view(); }
   SlotTable<Platform> slots() const { return SlotTable<Platform>(view()); }
   int memory_fd() const { return (consumer(), ring_->segment.descriptor()); }
+  // Keeps the ring's memory mapped for as long as it is held, whatever becomes of us.
+  std::shared_ptr<const void> mapping() const { return (check_open(), ring_); }
 
  private:
   // Small payloads are cheaper to copy than to lend.
@@ -132,23 +145,28 @@ class ReadEnd {
     raise("RingClosedError", "this reader is closed, or it was made before a fork");
   }
 
+  // Until there are records, somebody rings the bell, or the deadline has passed.
   void wait_for_records(std::size_t max_records, const Deadline& deadline) {
     if (next_ != ready_.size()) return;
     look(max_records);
-    if (!ready_.empty()) return;
+    if (wanted() || deadline.passed()) return;  // no wait: the spin must learn nothing from it
     const std::int64_t started = Platform::now_ns();
-    while (ready_.empty() && !deadline.passed()) {
+    do {
       {
         const nb::gil_scoped_release unlocked;
         spin(max_records, deadline);
-        if (ready_.empty()) sleep(max_records, deadline);
+        if (!wanted()) sleep(max_records, deadline);
       }
       stalls_seen_ = consumer().stalls();
       check_signals();
       if (abandoned_) raise_closed();
-    }
-    spin_.waited(Platform::now_ns() - started);
+    } while (!wanted() && !deadline.passed());
+    if (wanted())
+      spin_.waited(Platform::now_ns() - started);
+    else
+      spin_.waited_in_vain();
   }
+  bool wanted() const { return !ready_.empty() || view().bell_rung<Platform>(); }
 
   // Fills ready_ with what there is now.
   void look(std::size_t max_records) {
@@ -177,29 +195,33 @@ class ReadEnd {
   }
 
   void spin(std::size_t max_records, const Deadline& deadline) {
-    const std::int64_t started = Platform::now_ns();
-    const std::int64_t budget = std::min(spin_.budget_ns(), deadline.slice_ns());
-    for (std::int64_t spent = 0; spent < budget; spent = Platform::now_ns() - started) {
-      if (consumer().stirred()) {
-        look(max_records);
-        if (!ready_.empty()) return;
-      }
-      // Where cores are few, the producer may be waiting for ours: step aside for it, after a first short look.
-      if (spent < kPoliteAfterNs)
-        Platform::pause();
-      else
-        Platform::yield();
+    if (spin_.budget_ns() == 0) return;
+    const std::int64_t until = Platform::now_ns() + std::min(spin_.budget_ns(), deadline.slice_ns());
+    do {
+      if (consumer().stirred()) look(max_records);
+      if (wanted()) return;
+      Platform::pause();
+    } while (Platform::now_ns() < until);
+  }
+
+  // Somebody copies a large record, and we are awake for it.
+  void await_copy(std::size_t max_records, const Deadline& deadline) {
+    while (!wanted() && consumer().copying() && !deadline.passed()) {
+      Platform::pause();
+      look(max_records);
     }
   }
 
   void sleep(std::size_t max_records, const Deadline& deadline) {
+    await_copy(max_records, deadline);
+    if (wanted()) return;
     consumer().prepare_sleep();
     look(max_records);
     const std::int64_t slice = deadline.slice_ns();
-    if (ready_.empty() && slice > 0)
-      consumer().sleep(slice);
-    else
-      consumer().cancel_sleep();
+    if (!ready_.empty() || slice <= 0) return consumer().cancel_sleep();
+    consumer().sleep(slice);
+    look(max_records);  // before we ask for the interpreter lock, which may take long
+    await_copy(max_records, deadline);
   }
 
   void append_record(nb::list& records, Ready& ready) {
@@ -245,8 +267,6 @@ class ReadEnd {
     throw RingCorrupt("ring is corrupt: batch at position=" + std::to_string(delivery.position) +
                       " slot=" + std::to_string(delivery.state.slot) + " has a message beyond its end");
   }
-
-  static constexpr std::int64_t kPoliteAfterNs = 2'000;
 
   std::shared_ptr<LentRing> ring_;
   Assembler<Platform> assembler_;

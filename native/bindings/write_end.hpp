@@ -94,6 +94,12 @@ class WriteEnd {
     PacketSender<Platform> sender_;
   };
 
+  // Wants the reader without a record. A writer that is closed has nobody to want.
+  void ring_bell(std::uint32_t bits) {
+    check_bits(bits);
+    if (segment_) view_.ring_bell<Platform>(bits);
+  }
+
   // The consumer's process has gone, or has closed its door.
   bool consumer_gone() const {
     pollfd door{door_fd_, POLLIN | POLLRDHUP, 0};

@@ -16,7 +16,7 @@ namespace penstock {
 inline constexpr std::array<std::string_view, static_cast<std::size_t>(CrashPoint::count)> kCrashPointNames = {
     "before_claim", "after_intent", "after_claim",     "after_first_header", "after_header",
     "mid_copy",     "before_commit", "after_commit",   "between_packets",    "after_poll",
-    "after_reclaim_mark", "mid_clearing", "before_free", "after_free",
+    "after_reclaim_mark", "mid_clearing", "before_free", "after_free",         "after_bell",
 };
 
 struct ChaosPlatform : LinuxPlatform {

@@ -93,7 +93,8 @@ class Consumer {
     view_.template wake_producers<P>();
   }
 
-  // Sleeping: prepare_sleep(); poll() once more; then sleep() if that found nothing, else cancel_sleep().
+  // Sleeping: prepare_sleep(); poll() once more; then sleep() if that found nothing, else cancel_sleep(). Sleeps only
+  // while nobody has rung the bell: a caller that goes on sleeping without taking it would not sleep at all.
   void prepare_sleep() { P::store(waiting(), std::uint32_t{1}, std::memory_order_seq_cst); }
   void cancel_sleep() { P::store(waiting(), std::uint32_t{0}, std::memory_order_relaxed); }
   void sleep(std::int64_t timeout_ns) {
@@ -101,14 +102,25 @@ class Consumer {
     // We may sleep because they wait: never both. But only if there is something new for them: they wake us before
     // they sleep, so an idle word from each side would keep both awake for ever.
     if (unannounced_) announce_space();
-    bump<P>(view_.control().counters.sleeps);
-    P::futex_wait(waiting(), 1, timeout_ns);
+    // The flag is set, so a bell that we do not see here is followed by a look at the flag (RingView::ring_bell).
+    if (!view_.template bell_rung<P>()) {
+      bump<P>(view_.control().counters.sleeps);
+      P::futex_wait(waiting(), 1, timeout_ns);
+    }
     cancel_sleep();
   }
 
   // Whether a look at the ring could find something that the last poll() did not: for spinning, one load.
   bool stirred() const {
     return !stalls_.empty() || P::load(view_.state_word(right_), std::memory_order_acquire) != 0;
+  }
+
+  // Whether a large record is being copied that the last poll() was the first to go around, or nearly: its producer has
+  // woken us early, and a short wait is better than to sleep again. A producer that is stopped is not waited for twice.
+  bool copying() const {
+    return std::any_of(stalls_.begin(), stalls_.end(), [](const Stall& stall) {
+      return stall.end - stall.begin > P::kWakeEarlyAbove && P::now_ns() - stall.since_ns < kCopyNs;
+    });
   }
 
   // No claim succeeds from now on; what is committed can still be read.
@@ -123,6 +135,8 @@ class Consumer {
   bool drained() const { return free_ == load_tail(); }
 
  private:
+  static constexpr std::int64_t kCopyNs = 50'000;  // about 1 MiB, the largest record of a ring of 8 MiB
+
   std::uint32_t& waiting() const { return view_.control().waiting_group.consumer_waiting; }
   std::uint64_t load_tail() const { return P::load(view_.tail(), std::memory_order_seq_cst) & ~kClosed; }
 

@@ -4,6 +4,7 @@
 //   +---------+---------+---------+---------+---------+---------+---------+---------+------------------ - -
 //   | identity|  tail   |free     |waiting  |space    | owner   |consumer | board   | ProducerSlot[max]
 //   |         |  CAS    |reclaim  |futex    |futex    |         |counters | slot    | 256 bytes each
+//   |         |         |         |bell     |         |         |         |         |
 //   +---------+---------+---------+---------+---------+---------+---------+---------+------------------ - -
 //                                                            rounded up to a page:  | data[capacity]
 //
@@ -32,7 +33,7 @@
 namespace penstock {
 
 inline constexpr std::uint64_t kMagic = 0x31474e4952534e50;  // "PNSRING1", little-endian
-inline constexpr std::uint32_t kLayoutVersion = 1;
+inline constexpr std::uint32_t kLayoutVersion = 2;
 inline constexpr std::size_t kLine = 64;
 inline constexpr std::size_t kGroup = 128;
 inline constexpr std::size_t kPage = 4096;
@@ -81,6 +82,7 @@ struct alignas(kGroup) FreeGroup {
 
 struct alignas(kGroup) WaitingGroup {
   std::uint32_t consumer_waiting;  // futex word: 1 while the consumer sleeps or is about to
+  std::uint32_t bell;              // why the consumer is wanted, beside the records: a bit per reason, 0 for none
 };
 
 struct alignas(kGroup) SpaceGroup {
@@ -165,7 +167,7 @@ using BatchHead = std::uint32_t;
 static_assert(sizeof(Identity) == kGroup && sizeof(ConsumerCounters) == kGroup);
 static_assert(sizeof(ControlBlock) == 8 * kGroup);
 static_assert(offsetof(ControlBlock, tail_group) == 128 && offsetof(ControlBlock, counters) == 768);
-static_assert(offsetof(ControlBlock, board) == 896);
+static_assert(offsetof(ControlBlock, waiting_group.bell) == 388 && offsetof(ControlBlock, board) == 896);
 static_assert(sizeof(ProducerSlot) == 256);
 static_assert(sizeof(RecordHeader) == 32 && offsetof(RecordHeader, target) == 8);
 static_assert(sizeof(PacketHead) == 24);

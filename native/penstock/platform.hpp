@@ -6,7 +6,6 @@
 #pragma once
 
 #include <linux/futex.h>
-#include <sched.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -36,6 +35,7 @@ enum class CrashPoint : int {
   mid_clearing,
   before_free,
   after_free,
+  after_bell,
   count,
 };
 
@@ -87,10 +87,11 @@ struct LinuxPlatform {
     asm volatile("yield");
 #endif
   }
-  static void yield() { sched_yield(); }
   static void at(CrashPoint) {}
   // How many times the consumer looks again for a header before it asks whose claim lacks one.
   static constexpr int kPatience = 64;
+  // A payload up to this is copied in a microsecond or two: a sleeper that is woken before would win nothing.
+  static constexpr std::uint32_t kWakeEarlyAbove = 64 * 1024;
 };
 
 static_assert(std::atomic_ref<std::uint64_t>::is_always_lock_free);

@@ -32,6 +32,9 @@ class Producer {
     P::at(CrashPoint::before_claim);
     const WriteResult result = claim(writing, position);
     if (result != WriteResult::written) return result;
+    // A sleeping consumer wakes up while we copy. This is a hint and no part of the handshake: the consumer finds a
+    // record that is not ready, and if it sleeps again before the commit, the commit wakes it as any other does.
+    if (length > P::kWakeEarlyAbove) wake_consumer();
 
     RecordHeader& header = view_.header(position);
     const RecordHeader routed{0, route.target, route.source, route.stream, route.assignment, route.flags, 0};
@@ -45,7 +48,7 @@ class Producer {
     P::at(CrashPoint::after_commit);
     bump<P>(slot_.counters.records);
     bump<P>(slot_.counters.bytes, length);
-    if (view_.template wake_consumer<P>()) bump<P>(slot_.counters.wakes);
+    wake_consumer();
     return WriteResult::written;
   }
 
@@ -85,6 +88,10 @@ class Producer {
   }
 
  private:
+  void wake_consumer() {
+    if (view_.template wake_consumer<P>()) bump<P>(slot_.counters.wakes);
+  }
+
   // On success [position, position + extent) is ours, and its header says who writes there.
   //
   // The intent (claim_begin, claim_end) is published before the compare-and-swap that makes it true. So while a

@@ -88,6 +88,26 @@ class RingView {
     return true;
   }
 
+  // Wants the consumer for other reasons than a record: any thread of any process that has the ring. The bell is set
+  // before the flag is looked at, and the consumer looks at the bell after it has set the flag (Consumer::sleep): the
+  // handshake of a commit. Bits stay until they are taken, so a ringer that dies before its system call is heard as
+  // soon as anything else wakes the consumer.
+  template <class P>
+  void ring_bell(std::uint32_t bits) const {
+    P::fetch_or(control_->waiting_group.bell, bits, std::memory_order_seq_cst);
+    P::at(CrashPoint::after_bell);
+    wake_consumer<P>();
+  }
+  template <class P>
+  bool bell_rung() const {
+    return P::load(control_->waiting_group.bell, std::memory_order_seq_cst) != 0;
+  }
+  // What was rung since the bell was last taken. Whoever takes it sees all that the ringers did before they rang.
+  template <class P>
+  std::uint32_t take_bell() const {
+    return P::exchange(control_->waiting_group.bell, std::uint32_t{0}, std::memory_order_seq_cst);
+  }
+
   // The same handshake in the other direction. Producers share one flag, so all of them are woken.
   template <class P>
   void wake_producers(bool in_any_case = false) const {

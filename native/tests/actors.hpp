@@ -87,6 +87,21 @@ class Actors {
         world_.view.wake_consumer<P>();
     });
   }
+  // Rings the reader's bell, once, with a bit of its own.
+  void ringer(std::uint32_t bit, Fate fate = Fate::safe) {
+    takes_bell_ = true;
+    const std::size_t index = world_.ringers.size();
+    world_.ringers.push_back({bit});
+    world_.ringers[index].thread = Scheduler::the().spawn(fate, [this, index, bit] {
+      world_.ringers[index].found = world_.view.control().waiting_group.bell;
+      if (P::mutant == Mutant::bell_after_wake) {
+        world_.view.wake_consumer<P>();
+        P::fetch_or(world_.view.control().waiting_group.bell, bit, std::memory_order_seq_cst);
+      } else {
+        world_.view.ring_bell<P>(bit);
+      }
+    });
+  }
   void closer() {
     Scheduler::the().spawn(Fate::safe, [this] { world_.readers[0].consumer->close(); });
   }
@@ -154,6 +169,7 @@ class Actors {
     World::Reader& reader = world_.readers[incarnation];
     for (;;) {
       look(reader, most);
+      if (takes_bell_) world_.heard(world_.view.take_bell<P>());
       if (reader.found.empty()) {
         reader.consumer->prepare_sleep();
         if (P::mutant != Mutant::sleep_without_look) look(reader, most);
@@ -195,6 +211,7 @@ class Actors {
   World& world_;
   std::vector<std::size_t> reader_threads_;
   std::size_t to_lend_ = 0;
+  bool takes_bell_ = false;  // where nobody rings, a look at the bell would only be more steps
 };
 
 }  // namespace penstock::explorer

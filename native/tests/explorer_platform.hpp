@@ -35,6 +35,8 @@ enum class Mutant {
   slot_reused_early,
   wake_dropped,
   sleep_without_look,
+  bell_after_wake,
+  bell_read_early,
 };
 inline constexpr std::pair<Mutant, const char*> kMutants[] = {
     {Mutant::commit_before_copy, "commit before copy"},        // the record is ready before its payload is there
@@ -45,6 +47,8 @@ inline constexpr std::pair<Mutant, const char*> kMutants[] = {
     {Mutant::slot_reused_early, "slot reused early"},          // a slot is given away while the ring still refers to it
     {Mutant::wake_dropped, "wake dropped"},                    // nobody is ever woken
     {Mutant::sleep_without_look, "sleep without look"},        // the consumer says that it will sleep, and does
+    {Mutant::bell_after_wake, "bell after wake"},              // the ringer looks at the flag before it sets the bell
+    {Mutant::bell_read_early, "bell read early"},              // the consumer looks at the bell before it sets the flag
 };
 
 struct ExplorerPlatform {
@@ -61,6 +65,8 @@ struct ExplorerPlatform {
     before_access(&word);
     if constexpr (std::is_same_v<T, SlotState>) {
       mine().slot_looked_at = true;
+    } else if constexpr (std::is_same_v<T, std::uint32_t>) {
+      if (mutant == Mutant::bell_read_early && &word == &control().waiting_group.bell) return early_bell;
     } else if constexpr (std::is_same_v<T, std::uint64_t>) {
       if (mutant == Mutant::slot_reused_early && slot_field(&word, offsetof(ProducerSlot, owner.retired_at))) return 0;
       if (mutant == Mutant::commit_of_dead_missed) {
@@ -73,6 +79,7 @@ struct ExplorerPlatform {
   template <class T>
   static void store(T& word, T value, std::memory_order) {
     if (word == value && in_data(&word)) return;  // a line that is clear already: no schedule can tell
+    if (&word == static_cast<void*>(&control().waiting_group.consumer_waiting)) early_bell = control().waiting_group.bell;
     before_access(&word);
     if constexpr (std::is_same_v<T, std::uint64_t>) {
       if (in_data(&word)) value = record_stored(value);
@@ -130,13 +137,14 @@ struct ExplorerPlatform {
   }
   static std::int64_t now_ns() { return 0; }
   static void pause() {}
-  static void yield() {}
   static void at(CrashPoint) {}  // every step is one
   static constexpr int kPatience = 0;
+  static constexpr std::uint32_t kWakeEarlyAbove = 400;
 
   static ControlBlock& control() { return *reinterpret_cast<ControlBlock*>(base); }
   static void forget() {
     postponed.reset();
+    early_bell = 0;
     looks = {};
   }
 
@@ -147,6 +155,7 @@ struct ExplorerPlatform {
     std::size_t thread;
   };
   static inline std::optional<Postponed> postponed;
+  static inline std::uint32_t early_bell = 0;  // the bell before the consumer's flag was last stored
   // What each thread looked at last.
   struct Look {
     const std::uint64_t* last_word;

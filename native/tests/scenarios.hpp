@@ -22,6 +22,37 @@ inline std::vector<Scenario> scenarios() {
   constexpr std::uint64_t near_end = World::kCapacity - 128;  // the next lap begins two lines on
   constexpr auto mortal = Fate::mortal;
   return {
+      {"bell", {.preemptions = 2}, {.preemptions = 3},  // two ring while a record comes
+       [](World& world, Actors& actors) {
+         world.reset(0);
+         actors.reader();
+         actors.ringer(1);
+         actors.ringer(2);
+         actors.writer("ann", {20});
+       }},
+      {"kill-ringer", {.preemptions = 2, .kills = 1, .stops = 1}, {.preemptions = 3, .kills = 1, .stops = 1},
+       [](World& world, Actors& actors) {
+         world.reset(0);
+         actors.reader();
+         actors.ringer(1, mortal);  // it may have set the bell, taken the flag, and woken nobody: others still do
+         actors.ringer(2);
+         actors.writer("ann", {20});
+       }},
+      {"bell-kill-reader", {.preemptions = 1, .kills = 1}, {.preemptions = 2, .kills = 1},
+       [](World& world, Actors& actors) {
+         world.reset(0);
+         actors.reader(mortal);
+         actors.successor();
+         actors.ringer(1);
+         actors.writer("ann", {20});
+       }},
+      {"wake-early", {.preemptions = 1, .kills = 1, .stops = 1}, {.preemptions = 2, .kills = 1, .stops = 1},
+       [](World& world, Actors& actors) {  // the reader is woken when ann claims, and may sleep again before she commits
+         world.reset(0);
+         actors.reader();
+         actors.undertaker(actors.writer("ann", {450}, mortal));
+         actors.writer("bob", {20});
+       }},
       {"wrap", {.preemptions = 2}, {.preemptions = 3},
        [](World& world, Actors& actors) {
          world.reset(near_end);

@@ -5,15 +5,17 @@
 //
 // Every message says who wrote it and which one it is, and is filled with bytes that follow from that: the consumer
 // can tell a message that is missing, comes twice, comes too early or was damaged. Producers leave and others take
-// their slots while the ring is in use.
+// their slots while the ring is in use. Others ring the consumer's bell, by themselves or through descriptors.
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <random>
 #include <string>
@@ -21,6 +23,7 @@
 #include <vector>
 
 #include "penstock/consumer.hpp"
+#include "penstock/descriptor_watch.hpp"
 #include "penstock/packets.hpp"
 #include "penstock/producer.hpp"
 #include "penstock/segment.hpp"
@@ -32,8 +35,15 @@ namespace {
 constexpr std::uint64_t kCapacity = 16 * 1024;
 constexpr std::uint32_t kMaxMessage = 64 * 1024;
 constexpr std::uint32_t kProducers = 8;
+constexpr std::uint32_t kRingers = 3;
+constexpr std::uint32_t kCallers = 2;
 constexpr std::int64_t kSliceNs = 1'000'000'000;  // no sleep needs it; it lets a lost wake-up be counted, not hang
 using Clock = std::chrono::steady_clock;
+
+// Records are small here: those that wake the consumer before they are copied, too.
+struct P : LinuxPlatform {
+  static constexpr std::uint32_t kWakeEarlyAbove = 500;
+};
 
 void require(bool holds, const char* what) {
   if (holds) return;
@@ -60,7 +70,7 @@ void compose(const Stamp& stamp, std::vector<std::byte>& message) {
 struct Shared {
   explicit Shared(RingView ring) : view(ring), slots(ring) {}
   RingView view;
-  SlotTable<> slots;
+  SlotTable<P> slots;
   std::mutex door;  // admits and retires one at a time, as the socket does
   std::atomic<std::uint32_t> authors{0};
   std::atomic<std::uint64_t> written{0};
@@ -102,12 +112,12 @@ class Author {
     compose({id_, length, number}, message_);
     const Route route{id_, static_cast<std::uint32_t>(number), 3, 4, 5};
     if (length > limit) {
-      PacketSender<> sender(producer_, ++large_id_, route, message_.data(), length);
+      PacketSender<P> sender(producer_, ++large_id_, route, message_.data(), length);
       until_done([&] { return sender.advance() == SendResult::settled; });
     } else {
       until_done([&] {
         return producer_.try_write(route, Kind::message, length, [&](std::byte* to) {
-                 LinuxPlatform::copy(to, message_.data(), length);
+                 P::copy(to, message_.data(), length);
                }) == WriteResult::written;
       });
     }
@@ -125,7 +135,7 @@ class Author {
   }
 
   Shared& shared_;
-  Producer<> producer_;
+  Producer<P> producer_;
   std::mt19937_64 random_;
   std::uint32_t id_;
   std::uint32_t large_id_ = id_ * 1000;
@@ -150,14 +160,54 @@ void run_producer(Shared& shared, std::uint64_t seed) {
   }
 }
 
+// What a bell is about: a word of ordinary memory, which TSan would see as a race if the bell did not order it.
+// Whoever rings waits for the answer, so a bell that is lost for good hangs, and the test's time limit ends it.
+struct Visit {
+  std::uint64_t asked = 0;
+  std::atomic<std::uint64_t> answered{0};
+
+  void wait_for_answer() const {
+    for (std::uint64_t last; (last = answered.load()) != asked;) answered.wait(last);
+  }
+};
+
+// Rings by itself.
+void run_ringer(Shared& shared, Visit& visit, std::uint32_t bit) {
+  while (!shared.over) {
+    ++visit.asked;
+    shared.view.ring_bell<P>(bit);
+    visit.wait_for_answer();
+  }
+}
+// Rings through a descriptor that is watched.
+void run_caller(Shared& shared, Visit& visit, int descriptor) {
+  while (!shared.over) {
+    ++visit.asked;
+    require(write(descriptor, &visit.asked, sizeof(visit.asked)) == sizeof(visit.asked), "a pipe is full");
+    visit.wait_for_answer();
+  }
+}
+
 class Reader {
  public:
-  explicit Reader(Shared& shared) : shared_(shared), consumer_(shared.view, 1, 1, 1), assembler_(shared.view) {}
+  explicit Reader(Shared& shared, std::shared_ptr<const Segment> segment)
+      : shared_(shared),
+        consumer_(shared.view, 1, 1, 1),
+        assembler_(shared.view),
+        watch_(std::move(segment), shared.view) {
+    for (Pipe& pipe : pipes) require(::pipe(pipe.ends) == 0, "no pipe");
+    for (std::uint32_t i = 0; i < kCallers; ++i) watch_.add(pipes[i].ends[0], 1u << (kRingers + i));
+  }
+  ~Reader() {
+    watch_.close();
+    for (const Pipe& pipe : pipes) close(pipe.ends[0]), close(pipe.ends[1]);
+  }
 
   // Until every producer has gone and all is read.
   void run(const std::atomic<int>& producing) {
     for (bool gone = false; !gone || !consumer_.drained();) {
       gone = producing == 0;
+      answer(shared_.view.take_bell<P>());
       if (look() || gone) continue;
       consumer_.prepare_sleep();
       if (look())
@@ -167,9 +217,36 @@ class Reader {
     }
   }
   std::uint64_t messages() const { return messages_; }
-  const Consumer<>& consumer() const { return consumer_; }
+  std::uint64_t visits() const { return visits_; }
+  const Consumer<P>& consumer() const { return consumer_; }
+
+  struct Pipe {
+    int ends[2];
+  };
+  std::array<Pipe, kCallers> pipes;
+  std::array<Visit, kRingers + kCallers> visitors;
 
  private:
+  void answer(std::uint32_t bits) {
+    for (std::uint32_t i = 0; i < visitors.size(); ++i) {
+      if ((bits >> i & 1) == 0) continue;
+      Visit& visit = visitors[i];
+      if (i < kRingers) {
+        require(visit.asked == visit.answered + 1, "a bell was heard twice");
+        visit.answered = visit.asked;  // from here on `asked` is the ringer's again
+      } else {
+        const int descriptor = pipes[i - kRingers].ends[0];
+        std::uint64_t asked;
+        require(::read(descriptor, &asked, sizeof(asked)) == sizeof(asked), "a descriptor rang with nothing to read");
+        require(asked == visit.answered + 1, "a descriptor rang twice");
+        require(watch_.rearm(descriptor), "a descriptor is not watched any more");
+        visit.answered = asked;
+      }
+      visit.answered.notify_one();
+      ++visits_;
+    }
+  }
+
   bool look() {
     found_.clear();
     consumer_.poll(64, found_);
@@ -204,24 +281,35 @@ class Reader {
   }
 
   Shared& shared_;
-  Consumer<> consumer_;
-  Assembler<> assembler_;
+  Consumer<P> consumer_;
+  Assembler<P> assembler_;
   std::vector<Delivery> found_;
   std::map<std::uint32_t, std::uint64_t> next_;
-  std::uint64_t messages_ = 0;
+  std::uint64_t messages_ = 0, visits_ = 0;
+  DescriptorWatch<P> watch_;
 };
 
 int run(double seconds, std::uint64_t seed) {
-  const Segment segment = Segment::create(kCapacity, kProducers, kMaxMessage, seed);
-  Shared shared(segment.view());
-  Reader reader(shared);
-  std::atomic<int> producing{kProducers};
+  const auto segment =
+      std::make_shared<const Segment>(Segment::create(kCapacity, kProducers, kMaxMessage, seed));
+  Shared shared(segment->view());
+  Reader reader(shared, segment);
+  std::atomic<int> producing{kProducers + kRingers + kCallers};
   std::vector<std::thread> threads;
   for (std::uint32_t i = 0; i < kProducers; ++i)
     threads.emplace_back([&, i] {
       run_producer(shared, seed + i);
       --producing;
-      shared.view.wake_consumer<LinuxPlatform>();
+      shared.view.wake_consumer<P>();
+    });
+  for (std::uint32_t i = 0; i < kRingers + kCallers; ++i)
+    threads.emplace_back([&, i] {
+      if (i < kRingers)
+        run_ringer(shared, reader.visitors[i], 1u << i);
+      else
+        run_caller(shared, reader.visitors[i], reader.pipes[i - kRingers].ends[1]);
+      --producing;
+      shared.view.wake_consumer<P>();
     });
   threads.emplace_back([&] {
     std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
@@ -235,6 +323,7 @@ int run(double seconds, std::uint64_t seed) {
   require(counters.recovered_records == 0, "space of a living producer was recovered");
   require(counters.dropped_messages == 0, "a large message was dropped");
   require(reader.consumer().stalls().empty(), "a stall is left over");
+  require(reader.visits() >= kRingers + kCallers, "a bell was never heard");
   std::uint64_t full_waits = 0, records = 0;
   for (std::uint32_t i = 0; i < kProducers; ++i) {
     full_waits += shared.view.slot(i).counters.full_waits;
@@ -242,9 +331,9 @@ int run(double seconds, std::uint64_t seed) {
   }
   require(records == counters.records, "producers and consumer count different numbers of records");
   std::printf("seed %lu: %lu messages in %lu records from %u authors; %lu full waits, %lu stalls, %lu sleeps, "
-              "%lu sleeps that nobody ended in time\n",
+              "%lu visits, %lu sleeps that nobody ended in time\n",
               seed, reader.messages(), counters.records, shared.authors.load(), full_waits, counters.stalls,
-              counters.sleeps, shared.expired.load());
+              counters.sleeps, reader.visits(), shared.expired.load());
   return 0;
 }
 

@@ -53,6 +53,14 @@ struct Author {
   bool large() const { return !letters.empty() && letters[0].large; }
 };
 
+// A thread that wants the reader without a record.
+struct Ringer {
+  std::uint32_t bit = 0;
+  std::size_t thread = 0;
+  std::uint32_t found = 0;  // the bell when it came to ring
+  bool heard = false;
+};
+
 class World {
  public:
   static constexpr std::uint64_t kCapacity = 4096;
@@ -77,6 +85,7 @@ class World {
     view.control().tail_group.tail = view.control().free_group.free = view.control().free_group.reclaim = start;
     start_ = start;
     authors.clear();
+    ringers.clear();
     extents_.clear();
     lent.clear();
     for (auto& reader : readers) reader = {};
@@ -148,8 +157,20 @@ class World {
     std::erase_if(extents_, [&](const Extent& e) { return e.who == got.target && e.number == got.source; });
   }
 
+  // A reader has taken the bell.
+  void heard(std::uint32_t bits) {
+    for (Ringer& ringer : ringers) {
+      if ((bits & ringer.bit) == 0) continue;
+      require(!ringer.heard, "a bell that was rung once was heard twice: bit ", ringer.bit);
+      ringer.heard = true;
+      bits &= ~ringer.bit;
+    }
+    require(bits == 0, "a bell was heard that nobody rang: bits ", bits);
+  }
+
   // Nothing moves any more, except perhaps stopped threads: what must hold then.
   void check_delivery() const {
+    check_bells();
     for (const Author& author : authors) {
       const Scheduler& scheduler = Scheduler::the();
       require(!scheduler.asleep(author.thread), "deadlock: ", author.name, " sleeps for ever");
@@ -208,6 +229,16 @@ class World {
       if (author.thread == Scheduler::the().current()) ++author.committed;
   }
 
+  void check_bells() const {
+    std::uint32_t due = 0, heard = 0;
+    for (const Ringer& ringer : ringers) {
+      if (ringer.heard) heard |= ringer.bit;
+      // Also what somebody rang before it who died before waking anybody.
+      if (Scheduler::the().finished(ringer.thread)) due |= ringer.bit | ringer.found;
+    }
+    require((due & ~heard) == 0, "a bell was rung and not heard: bits ", due & ~heard);
+  }
+
   // All space has come back, and the counters account for every byte that was ever claimed.
   void check_space(bool author_killed) const {
     const std::uint64_t tail = view.tail() & ~kClosed;
@@ -242,6 +273,7 @@ class World {
  public:
   RingView view;
   std::vector<Author> authors;
+  std::vector<Ringer> ringers;
   std::array<Reader, 3> readers;  // each one the successor of the one before
   std::vector<Delivery> lent;     // handed out, to be finished by another thread than the reader's
 };

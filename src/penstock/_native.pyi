@@ -1,6 +1,7 @@
 """The native core. penstock.transport.ring is the door to the ring; the rest is used as it is."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 from typing_extensions import Buffer
 
@@ -65,10 +66,18 @@ class ReadEnd:
     def read_many(self, max_records: int = 256, timeout_s: float | None = None) -> list[Record]:
         """Waits for the first record, then takes what is there; empty if none came in time.
 
-        What was handed out before counts as done. `timeout_s=None` waits for ever, 0 does not wait.
+        What was handed out before counts as done. `timeout_s=None` waits for ever, 0 does not wait. While the bell is
+        rung it does not wait either: it takes the records that are there, perhaps none, and leaves the bell rung.
         """
     def finish(self) -> None:
         """Says that what was handed out is done with, without asking for more."""
+    def ring_bell(self, bits: int) -> None:
+        """Wakes the reading thread for another reason than a record, and leaves `bits` for it; any thread may.
+
+        Bits that were rung and not taken add up. Does nothing when the reader is closed.
+        """
+    def take_bell(self) -> int:
+        """Returns all bits that were rung since the bell was last taken, and clears them; 0 if there are none."""
     def close_to_writers(self) -> None:
         """No write succeeds from now on; what is written can still be read."""
     def abandon(self) -> None: ...
@@ -116,6 +125,11 @@ class WriteEnd:
 
         For loops that must not wait. One at a time per writer; the payload is held until it is settled.
         """
+    def ring_bell(self, bits: int) -> None:
+        """Wakes the reader for another reason than a record, and leaves `bits` for it: see RingReader.take_bell.
+
+        Needs no room in the ring. Does nothing when this writer is closed.
+        """
     def leave(self) -> None: ...
     def abandon(self) -> None: ...
     def meet_consumer(self, door_fd: int) -> None: ...
@@ -134,6 +148,21 @@ class WriteEnd:
     def memory_fd(self) -> int: ...
     @property
     def nonce(self) -> int: ...
+
+class DescriptorWatch:
+    def __init__(self, ring: ReadEnd) -> None: ...
+    def add(self, fd: int, bits: int) -> None:
+        """Rings `bits` once when `fd` can be read, has failed, or its other end is closed.
+
+        Raises OSError if it cannot be watched (PermissionError: a regular file) or is already (FileExistsError).
+        """
+    def rearm(self, fd: int) -> bool:
+        """Rings once more, at once if there is still something to read; False if it is not watched, or was closed."""
+    def remove(self, fd: int) -> None:
+        """Forgets `fd`, if it is watched. What came before may still ring."""
+    def close(self) -> None: ...
+    @property
+    def closed(self) -> bool: ...
 
 def consumer_of(memory_fd: int) -> tuple[int, int, int]:
     """(pid, start time, pid namespace) of the process that reads, or last read, the ring behind a descriptor."""
@@ -196,20 +225,126 @@ ROWS_OTHER: int
 ROWS_UNEVEN: int
 """Some rows are no tuples of the right width."""
 
+ROWS_TOO_LARGE: int
+"""Encoded, the rows take more bytes than they may. What is wrong beyond that is not known."""
+
+def encode_tuples(
+    origin_ns: int,
+    sent_ns: int,
+    frame: int,
+    runs: Sequence[tuple[int, int]],
+    rows: list[tuple[object, ...]],
+    width: int,
+    most_bytes: int,
+) -> bytes | int:
+    """The payload of a TUPLES frame, byte for byte as msgspec would have it; or which of the above keeps it from that.
+
+    For rows of `width` plain values alone: None, bool, int of 64 bits, float, str and bytes, of exactly these types.
+    """
+
 def judge_rows(rows: list[tuple[object, ...]], width: int) -> int:
     """What rows are made of: one of the above."""
 
 def all_tuples(items: list[object]) -> bool:
     """Whether all items are plain tuples, and not of a subclass."""
 
-def call_each(
-    process: Callable[..., object],
-    tuples: Iterator[object],
-    keys: Iterator[object] | None,
-    returned: list[tuple[object, ...]],
-) -> object:
-    """Calls `process(tuple)`, or `process(key, tuple)`, for each; puts plain tuples that it returns into `returned`.
+class Routing:
+    """A grouping, compiled: puts tuples into the lists of the lanes that they belong to."""
 
-    Stops at anything else that is not None and returns that, so that it can be seen to before user code goes on.
-    Returns None when there are no more tuples. What user code raises comes through.
+    def put(self, values: tuple[Any, ...]) -> None:
+        """Puts a tuple where it belongs."""
+
+class ToEach(Routing):
+    """Into each of these lists."""
+
+    def __init__(self, lists: Iterable[list[tuple[Any, ...]]]) -> None: ...
+
+class Cycle(Routing):
+    """Into these lists in turn."""
+
+    def __init__(self, lists: Iterable[list[tuple[Any, ...]]]) -> None: ...
+    def take_up(self, order: Iterable[int]) -> None:
+        """From now on in this order, from its beginning."""
+
+class ByKey(Routing):
+    """By the values at these positions: one is the key itself, several are a tuple.
+
+    A key belongs to the list that its stable hash, modulo their number, is the index of. That of a short text is taken
+    here; any other is looked up in `remembered`, and asked of `index_of` if it is not found there.
+    """
+
+    def __init__(
+        self,
+        lists: Iterable[list[tuple[Any, ...]]],
+        positions: Iterable[int],
+        remembered: dict[Any, int],
+        index_of: Callable[[Any], int],
+    ) -> None: ...
+
+class ByFunction(Routing):
+    """Wherever a function puts it."""
+
+    def __init__(self, put: Callable[[tuple[Any, ...]], object]) -> None: ...
+
+class FanOut(Routing):
+    """By each of these."""
+
+    def __init__(self, routings: Iterable[Routing]) -> None: ...
+
+class Calls:
+    """Calls of user code that have given more than a piece."""
+
+    def go_on(self) -> bool:
+        """Goes on until the next piece is full, or all is done; whether there may be more."""
+
+class Emitter:
+    """The loop that emits. Its subclass, penstock.worker.outputs.Outputs, knows what is not a plain tuple.
+
+    For that it has `emit_other(output)`, which emits one output, and `iterator_of(out)`, which gives an iterator over
+    what may be many, or emits it and gives None. `user_errors` are what user code may raise without an end to the loop.
+    """
+
+    def __init__(self, user_errors: tuple[type[BaseException], ...]) -> None: ...
+
+    emitted: int
+    """How many tuples it has emitted."""
+    piece_tuples: int
+    """How many tuples make a piece."""
+    routing: Routing
+    """That of the default stream."""
+
+    def put(self, values: tuple[Any, ...]) -> None:
+        """Puts one plain tuple on the default stream, and counts it."""
+    def emit_all(self, outputs: Iterable[Any]) -> None:
+        """Emits all of them, up to the first that cannot be. What the iterable raises comes through."""
+    def emit_each(self, outputs: list[Any], refuse: Callable[[BaseException, Any], None]) -> None:
+        """Emits all of them. One that cannot be emitted is told to `refuse`, and does not hold up the others."""
+    def emit_some(self, outputs: Iterator[Any], refuse: Callable[[BaseException, Any], None]) -> bool:
+        """Emits outputs until a piece is full, or there are no more; whether there may be more.
+
+        What the iterator raises comes through; what came before is emitted.
+        """
+    def run_calls(
+        self,
+        process: Callable[..., object],
+        tuples: Sequence[Any],
+        keys: Sequence[Any] | None,
+        fail: Callable[[BaseException, Any], None],
+        yields: bool,
+    ) -> Calls | None:
+        """Calls `process(tuple)`, or `process(key, tuple)`, for one tuple after another, and emits what that gives.
+
+        Returns None when all is done, and what goes on with it when a piece is full. An exception of user code is told
+        to `fail` with the tuple, and the next one follows. `yields` says that every call gives an iterator: then a
+        piece is of whatever they yield, one after another.
+        """
+
+def fill_column(rows: list[Any], position: int, kind: str, buffer: Buffer) -> bool:
+    """Fills a writable buffer with the values that rows have at a position; False if it cannot, and it is spoilt then.
+
+    `kind` is how the struct module calls them: b, h, i, q or d. It takes tuples of exact ints that fit, or of exact
+    floats, and nothing else.
+
+    Raises:
+        ValueError: there is no such kind, or the buffer is too small.
     """

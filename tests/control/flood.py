@@ -171,12 +171,12 @@ class SlowApart(msgspec.Struct, frozen=True, kw_only=True):
         return Assignment(number=request.next_number, worker_of=worker_of)
 
 
-def flooded(tap: Tap, beat: Tap, *, service_s: float, load_bytes: int) -> Topology:
+def flooded(tap: Tap, beat: Tap, *, service_s: float, load_bytes: int, helping: bool | None = None) -> Topology:
     """What is described above."""
     topo = Topology("flooded")
     numbers = topo.spout("numbers", Numbers(tap, load_bytes))
     passed = topo.bolt("pass", lambda tup: tup, numbers.shuffle(), tasks=2, fields=("n", "load"))
-    slow = topo.bolt("slow", Slow(service_s), passed.shuffle())
+    slow = topo.bolt("slow", Slow(service_s), passed.shuffle(), helping=helping)
     tally = topo.bolt("tally", Tally(), slow.to_one(), numbers.stream("said").to_one())
     beats = topo.spout("beats", Numbers(beat, 0))
     topo.bolt("aside", lambda tup: None, beats.shuffle(), fields=())  # noqa: ARG005

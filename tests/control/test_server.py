@@ -19,6 +19,7 @@ from penstock.control.protocol import (
     Collected,
     Deploy,
     Ended,
+    FromController,
     Left,
     Pulse,
     Ready,
@@ -30,9 +31,11 @@ from penstock.control.settings import ControlSettings
 from penstock.control.status import Phase
 from penstock.control.wire import address_towards
 from penstock.errors import RunError, StartError
+from penstock.transport.descriptor_watch import DescriptorWatch
+from penstock.transport.ring import RingReader, RingSettings
 from tests.control.stage import PLAN, register
 from tests.control.troupe import Clock, IdleHost, troupe, worker
-from tests.ring.patience import wait_until
+from tests.ring.patience import PATIENCE_S, wait_until
 
 
 def test_a_whole_run() -> None:
@@ -213,3 +216,26 @@ def test_the_thread_ends_with_the_server() -> None:
     with troupe():
         assert any(thread.name == "penstock-control" for thread in threading.enumerate())
     assert not any(thread.name == "penstock-control" for thread in threading.enumerate())
+
+
+def test_whoever_polls_after_it_has_sent_can_sleep_until_the_descriptor_says_more() -> None:
+    """A worker sleeps at its inbox. ZeroMQ looks at what has come also when it sends, and is quiet about it then."""
+    small = RingSettings(capacity_bytes=1 << 16)
+    with (
+        troupe() as run,
+        worker(run) as played,
+        RingReader.create(small) as inbox,
+        DescriptorWatch(inbox) as watch,
+    ):
+        client, heard = played.client, list[FromController]()
+        watch.add(client.descriptor, 1)
+        client.send(register(0))
+        for awaited, answer in ((Deploy, Ready(assignment=1)), (Begin, Ended(assignment=1)), (Stop, Left())):
+            while not any(isinstance(message, awaited) for message in heard):
+                if not client.wants_poll:
+                    inbox.read_many(timeout_s=PATIENCE_S)
+                    assert inbox.take_bell() == 1, f"nobody woke it for {awaited.__name__}"
+                heard += client.poll()
+                watch.rearm(client.descriptor)
+            client.send(answer)
+        assert isinstance(run.server.wait(60), Finish)

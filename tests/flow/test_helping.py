@@ -155,3 +155,18 @@ def test_a_mark_of_one_tuple_is_left_when_the_queue_is_empty() -> None:
     gauge = Gauge(Marks(high_tuples=1))
     assert gauge.read(1)
     assert not gauge.read(0)
+
+
+def test_a_mark_is_within_what_credit_lets_come() -> None:
+    """Else those that feed a task run out of credit, and nobody hears that it is too slow."""
+    gauge = Gauge(Marks(high_tuples=1000, high_ns=100_000_000))
+    gauge.worked(tuples=10, busy_ns=10_000_000)
+    assert gauge.high_tuples == 100, "by time"
+    gauge.bound(64)
+    assert (gauge.high_tuples, gauge.read(31), gauge.read(32)) == (32, False, True)
+    gauge.worked(tuples=10, busy_ns=10_000_000)
+    assert gauge.high_tuples == 32
+    gauge.bound(2)
+    assert gauge.high_tuples == 16, "what comes in one frame is no pressure"
+    gauge.bound(1 << 30)
+    assert gauge.high_tuples == 100

@@ -71,6 +71,18 @@ def use_both_ends_in_the_child(channel: Connection) -> None:
         channel.send([bytes(record.payload) for record in reader.read_many(timeout_s=0)])
 
 
+def ring_in_the_child(channel: Connection) -> None:
+    """Reports how a child ended that rang at both inherited ends, and what the parent heard."""
+    with RingReader.create(SETTINGS) as reader, RingWriter.attach(reader.address) as writer:
+
+        def child() -> None:
+            reader.ring_bell(1)
+            writer.ring_bell(2)
+
+        code = _exit_code(_fork(child))
+        channel.send((code, reader.take_bell()))
+
+
 def drop_a_lent_payload_in_the_child(channel: Connection) -> None:
     """Reports the first bytes of a payload that the parent holds and the child dropped, after some laps."""
     with RingReader.create(SETTINGS) as reader, RingWriter.attach(reader.address) as writer:

@@ -17,7 +17,8 @@ from penstock.transport.ring import RingReader, RingSettings, RingWriter, Route
 from tests.ring.consumers import create_and_idle
 from tests.ring.nursery import Nursery
 from tests.ring.patience import wait_until
-from tests.ring.traffic import Tally, message
+from tests.ring.traffic import Tally, message, opened
+from tests.ring.victims import Strike, write_and_be_struck
 from tests.ring.waiters import (
     SETTINGS,
     close_while_a_thread_reads,
@@ -122,6 +123,47 @@ def test_sleeping_reader_is_woken(reader: RingReader) -> None:
         assert reader.counters().wakes > 0
 
 
+def test_sleeping_reader_is_woken_before_a_large_record_is_copied(nursery: Nursery) -> None:
+    """Its core wakes up during the copy. The writer stops in the middle of that: only an early wake can have come."""
+    with RingReader.create(RingSettings(capacity_bytes=1 << 20)) as reader, ThreadPoolExecutor(1) as executor:
+        reading = executor.submit(reader.read)
+        for _ in range(100):  # between two slices of its sleep the reader is awake, and need not be woken
+            sleeps, wakes = reader.counters().sleeps, reader.counters().wakes
+            wait_until(lambda sleeps=sleeps: reader.counters().sleeps > sleeps, "the reader sleeps")  # type: ignore[misc]
+            writer = nursery.fork(
+                write_and_be_struck, reader.address, 1, [100_000], Strike("mid_copy", signal=signal.SIGSTOP)
+            )
+            wait_until(writer.is_stopped, "the writer has stopped in the middle of its copy")
+            if reader.counters().wakes > wakes:
+                break
+            assert writer.kill() == -signal.SIGKILL
+        else:
+            pytest.fail("the reader was never woken early")
+        assert not reading.done()
+        writer.send_signal(signal.SIGCONT)
+        record = reading.result(timeout=100)
+        assert record is not None
+        assert opened(record.payload) == (1, 0)
+        del record
+        assert writer.wait() == 0
+
+
+def test_record_that_is_not_large_wakes_the_reader_when_it_is_whole(nursery: Nursery) -> None:
+    with RingReader.create(RingSettings(capacity_bytes=1 << 20)) as reader, ThreadPoolExecutor(1) as executor:
+        reading = executor.submit(reader.read)
+        wait_until(lambda: reader.counters().sleeps > 0, "the reader sleeps")
+        strike = Strike("mid_copy", signal=signal.SIGSTOP)
+        writer = nursery.fork(write_and_be_struck, reader.address, 1, [65_536], strike)
+        wait_until(writer.is_stopped, "the writer has stopped in the middle of its copy")
+        assert reader.counters().wakes == 0
+        writer.send_signal(signal.SIGCONT)
+        record = reading.result(timeout=100)
+        assert record is not None
+        assert opened(record.payload) == (1, 0)
+        del record
+        assert writer.wait() == 0
+
+
 STRACED = """
 import os
 from penstock.transport.ring import RingReader, RingSettings, RingWriter, Route
@@ -141,18 +183,49 @@ with RingReader.create(RingSettings(capacity_bytes=1 << 16)) as reader, RingWrit
 MEMORY_CALLS = ("mmap(", "munmap(", "mremap(", "brk(", "madvise(")
 
 
-@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
-def test_no_system_call_on_the_way(tmp_path: Path) -> None:
+STRACED_WAIT = """
+import os
+from penstock.transport.ring import RingReader, RingSettings
+with RingReader.create(RingSettings(capacity_bytes=1 << 16, max_spin_us=SPIN_US)) as reader:
+    os.umask(0o22)
+    for _ in range(20):
+        reader.read_many(256, 0.001)
+        for _ in range(20):
+            reader.read_many(256, 0)
+    os.umask(0o22)
+"""
+
+
+def calls_between_umasks(script: str, tmp_path: Path) -> list[str]:
+    """The system calls of a script, without those of memory and of the interpreter's own lock."""
     log = tmp_path / "calls"
-    command = ["strace", "-o", str(log), sys.executable, "-c", STRACED]
+    command = ["strace", "-o", str(log), sys.executable, "-c", script]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     if "ptrace" in result.stderr:
         pytest.skip(f"strace may not trace here: {result.stderr.strip()}")
     assert result.returncode == 0, result.stderr
     _, between, _ = log.read_text().split("umask(")
-    calls = between.splitlines()[1:]
     # The ring's futex is shared between processes. A private one is the interpreter's own lock, on a busy machine.
-    assert [call for call in calls if not call.startswith(MEMORY_CALLS) and "_PRIVATE" not in call] == []
+    calls = between.splitlines()[1:]
+    return [call for call in calls if not call.startswith(MEMORY_CALLS) and "_PRIVATE" not in call]
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+def test_no_system_call_on_the_way(tmp_path: Path) -> None:
+    assert calls_between_umasks(STRACED, tmp_path) == []
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+@pytest.mark.parametrize("spin_us", [0, 20])
+def test_reader_that_waits_makes_no_call_but_to_sleep(tmp_path: Path, spin_us: int) -> None:
+    """It does not yield its core in a loop, and a look that does not wait does not sleep either."""
+    calls = calls_between_umasks(STRACED_WAIT.replace("SPIN_US", str(spin_us)), tmp_path)
+    sleeps = [call for call in calls if call.startswith("futex(") and "FUTEX_WAIT" in call]
+    others = [
+        call for call in calls if call not in sleeps and not call.startswith(("clock_gettime", "restart_syscall"))
+    ]
+    assert others == []
+    assert 0 < len(sleeps) <= 40  # a wait of 1 ms may end a little early, and is then slept again
 
 
 def test_interpreter_is_free_while_the_reader_waits(reader: RingReader) -> None:

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.spark.stream_driver import in_time
+
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```py\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
@@ -20,11 +22,15 @@ BLOCK = re.compile(r"^```py\n(.*?)^```", re.MULTILINE | re.DOTALL)
 def test_the_page_runs(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, count: int) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     page = ROOT / "docs" / f"{name}.md"
-    names: dict[str, object] = {"__name__": name.replace("-", "_"), "spark": spark}
     blocks = BLOCK.findall(page.read_text())
-    for block in blocks:
-        exec(compile(block, str(page), "exec"), names)  # asserts inside the block do the checking
     assert len(blocks) == count
+
+    def run_all() -> None:
+        names: dict[str, object] = {"__name__": name.replace("-", "_"), "spark": spark}
+        for block in blocks:
+            exec(compile(block, str(page), "exec"), names)  # asserts inside the block do the checking
+
+    in_time(run_all)
 
 
 def test_the_example_finds_what_stands_out(spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

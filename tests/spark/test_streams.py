@@ -33,7 +33,7 @@ from tests.connectors.spooling import emit, open_sink
 from tests.endless import End, Numbers, NumbersUntilTold
 from tests.ring import patience
 from tests.spark.scenarios import pids
-from tests.spark.stream_driver import TOO_LATE, copying
+from tests.spark.stream_driver import TOO_LATE, copying, in_time
 
 EPOCH_S = 0.2
 MORE = 10_000
@@ -329,7 +329,7 @@ def test_the_example_has_every_count_in_its_table(
 ) -> None:
     example = runpy.run_path(str(Path(__file__).parents[2] / "examples" / "stream_to_spark.py"))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    example["main"](["--words", "5000"])
+    in_time(lambda: example["main"](["--words", "5000"]))
     said = capsys.readouterr().out
     assert [f"   1,000  {name}" in said for name in example["NAMES"]] == [True] * 5
     assert "5,000 rows in the table" in said

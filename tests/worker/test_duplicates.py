@@ -114,7 +114,7 @@ class Fork(Bolt):
 def test_a_spout_whose_worker_died_emits_again_what_was_not_done() -> None:
     seen, slow = CapturedSink(), Ledgered()
     apart = {0: 0, 1: 1, 2: 1, 3: 1}
-    sized = WorkerSettings(singly_tuples=0)
+    sized = WorkerSettings(singly_tuples=0, spout_turn_tuples=256)
     with LocalCluster(with_a_slow_tree(seen, slow), worker_of=apart, settings=sized) as cluster:
         while len(seen.tuples) < 2000:
             cluster.step()

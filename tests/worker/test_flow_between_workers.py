@@ -74,7 +74,9 @@ def test_two_workers_that_are_full_towards_each_other_do_not_wait_for_ever(windo
 def test_what_waits_for_a_task_is_bounded_by_its_window() -> None:
     """The last worker gets no turn at all: the others stop by themselves, and go on when it does."""
     topo, sink = there_and_back(100_000)
-    sized = WorkerSettings(credit_window_bytes=2000, inbox_bytes=1000, turn_tuples=16, spout_turn_tuples=16)
+    sized = WorkerSettings(
+        credit_window_bytes=2000, inbox_bytes=1000, high_water_tuples=8192, turn_tuples=16, spout_turn_tuples=16
+    )
     with LocalCluster(topo, settings=sized, worker_of={0: 0, 1: 0, 2: 0, 3: 0, 4: 1}) as cluster:
         first, last = cluster.workers[0], cluster.workers[1]
         for _ in range(10_000):

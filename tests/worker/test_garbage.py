@@ -55,36 +55,36 @@ def test_the_collector_is_taken_over_and_given_back(collector: Collector, keeper
 
 def test_it_runs_when_idle_and_only_seldom_when_busy(collector: Collector, keeper: GarbageKeeper) -> None:
     collector.now_ns = IDLE_EVERY_NS[YOUNG] - 1
-    keeper.idle()
+    keeper.idle(collector.now_ns)
     assert collector.seen_since() == []
     collector.now_ns += 1
-    keeper.busy()
+    keeper.busy(collector.now_ns)
     assert collector.seen_since() == []
-    keeper.idle()
+    keeper.idle(collector.now_ns)
     assert collector.seen_since() == [YOUNG]
     collector.now_ns += BUSY_EVERY_NS[YOUNG]
-    keeper.busy()
+    keeper.busy(collector.now_ns)
     assert collector.seen_since() == [YOUNG]
 
 
 def test_all_is_collected_in_the_end_also_under_load(collector: Collector, keeper: GarbageKeeper) -> None:
     collector.now_ns = IDLE_EVERY_NS[ALL]
-    keeper.idle()
+    keeper.idle(collector.now_ns)
     assert collector.seen_since() == [ALL]
     for _ in range(BUSY_EVERY_NS[ALL] // BUSY_EVERY_NS[YOUNG]):
         collector.now_ns += BUSY_EVERY_NS[YOUNG]
-        keeper.busy()
+        keeper.busy(collector.now_ns)
     assert collector.seen_since().count(ALL) == 1
 
 
 def test_what_takes_long_is_done_seldom(collector: Collector, keeper: GarbageKeeper) -> None:
     collector.takes_ns = 2 * IDLE_EVERY_NS[ALL]
     collector.now_ns = IDLE_EVERY_NS[ALL]
-    keeper.idle()
+    keeper.idle(collector.now_ns)
     began_ns = collector.now_ns
     collector.seen_since()
     collector.takes_ns, step_ns = 0, IDLE_EVERY_NS[ALL]
     while ALL not in collector.seen:
         collector.now_ns += step_ns
-        keeper.idle()
+        keeper.idle(collector.now_ns)
     assert 2 * IDLE_EVERY_NS[ALL] <= (collector.now_ns - began_ns) * garbage.MOST_SHARE + step_ns

@@ -52,7 +52,8 @@ class WatchedBoard(Board):
     def put(self, tuples: int) -> list[int]:
         """How many of so many tuples each target was given."""
         before = [len(lane.tuples) for lane in self.lanes]
-        self.turns.routing.put_all([(str(number),) for number in range(tuples)], self.outputs)
+        for number in range(tuples):
+            self.turns.routing.put((str(number),))
         return [len(lane.tuples) - count for lane, count in zip(self.lanes, before, strict=True)]
 
 

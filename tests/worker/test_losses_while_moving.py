@@ -78,7 +78,8 @@ def test_who_dies_while_a_bolt_is_scaled_takes_nothing_with_it_of_what_others_ha
     counts = topo.bolt("count", Count(), topo.spout("keys", keys).by("key"), tasks=2)
     topo.bolt("sink", CapturedSink(), counts.shuffle())
     places = {SPOUT: 0, FIRST: 1, SECOND: 2, SINK: 3}
-    slow = WorkerSettings(credit_window_bytes=8000, turn_tuples=1)
+    # Small frames: a turn does a whole one, and there has to be something left when everybody has switched.
+    slow = WorkerSettings(credit_window_bytes=8000, spout_turn_tuples=32, turn_tuples=1)
     with LocalCluster(topo, worker_of=places, delivery="at_most_once", settings=slow) as cluster:
         keys.feed(*((key,) for key in KEYS * 200))
         for _ in range(200):
@@ -128,7 +129,8 @@ def chain(keys: FedSpout, sink: CapturedSink) -> Topology:
 @pytest.mark.parametrize("dies", [2, 3])
 def test_a_task_that_has_much_to_do_before_it_leaves_gets_it_done_whoever_dies(dies: int) -> None:
     keys, sink = FedSpout(fields=("key",)), CapturedSink()
-    slow = WorkerSettings(credit_window_bytes=8000, turn_tuples=1)
+    # Small frames: a turn does a whole one, and there has to be something left when everybody has switched.
+    slow = WorkerSettings(credit_window_bytes=8000, spout_turn_tuples=32, turn_tuples=1)
     places = {SPOUT: 0, FIRST: 1, SECOND: 3, SINK: 0}
     topo = chain(keys, sink)
     with LocalCluster(topo, worker_of=places, delivery="at_most_once", settings=slow) as cluster:

@@ -18,6 +18,7 @@ from penstock.testing import CapturedSink, FedSpout, LocalCluster
 from penstock.topology.bolts import BatchBolt, KeyedBolt, StatefulBolt
 from penstock.topology.topology import Topology
 from penstock.topology.tuples import Tuple
+from penstock.worker.settings import WorkerSettings
 from tests.worker.moved_word_count import Count, counted, moves, moves_and_scales, rows_of_a_run, word_count
 from tests.worker.random_topologies import KINDS, Plan, plans
 
@@ -281,7 +282,8 @@ def test_what_was_saved_of_a_task_is_not_saved_again_when_it_has_moved() -> None
     counts = topo.bolt("count", Count(), spout.by("word"))
     topo.bolt("all", Collect(), counts.shuffle())
     sizes: list[int] = []
-    with LocalCluster(topo, workers=2, delivery="exactly_once") as cluster:
+    sized = WorkerSettings(spout_turn_tuples=256)  # so that the input lasts until the task has moved
+    with LocalCluster(topo, workers=2, delivery="exactly_once", settings=sized) as cluster:
         (task,) = cluster.tasks_of("count")
         write = cluster.parts.write_part
 

@@ -173,7 +173,7 @@ def test_the_memory_of_keys_is_bounded_and_routes_the_same_after_it_was_emptied(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(routing, "MOST_CACHED_KEYS", 4)
-    rows = [(str(number % 10),) for number in range(100)]
+    rows = [(number % 10,) for number in range(100)]
 
     assert Board(By(("word",))).emit(*rows) == [
         [row for row in rows if stable_hash(row[0]) % 3 == index] for index in range(3)

@@ -2,8 +2,9 @@
 
     run_worker(ticket)  ->  Register … Admit … Deploy … Ready … Begin … (work) … Ended … Stop  ->  Outcome
 
-One thread does everything, the worker's own: the control socket is looked at between turns. How a worker is built is in
-deploying, and what it tells by itself in telling.
+One thread does everything, the worker's own, and it sleeps in one place, at the inbox. What comes from elsewhere wakes
+it there by the inbox's bell: a thread in C++ watches the control socket and the doors of peers, and rings. How a worker
+is built is in deploying, and what it tells by itself in telling.
 """
 
 from __future__ import annotations
@@ -50,12 +51,15 @@ from penstock.control.protocol import (
 from penstock.control.slow_calls import SlowCalls
 from penstock.control.telling import Telling
 from penstock.control.ticket import Outcome, Ticket
+from penstock.transport.descriptor_watch import DescriptorWatch
 from penstock.transport.links import LinkReceiver
 from penstock.transport.ring import RingReader, RingSettings
 from penstock.version import __version__
+from penstock.worker.carriers import RingWay
 from penstock.worker.early_frames import EarlyFrame
 from penstock.worker.failures import USER_ERRORS, reason_of
 from penstock.worker.garbage import GarbageKeeper
+from penstock.worker.wakeup import Wakeup
 from penstock.worker.worker import Worker
 
 __all__ = ["run_worker"]
@@ -63,9 +67,13 @@ __all__ = ["run_worker"]
 log = logging.getLogger(__name__)
 
 REPORT_EVERY_NS = 500_000_000
-LOOK_AT_CONTROL_EVERY_NS = 1_000_000
-LOOK_AT_PEERS_EVERY_NS = 50_000_000
-IDLE_AT_MOST_S = 0.02
+LOOK_EVERY_NS = 5_000_000
+"""How often a worker that is never idle tells what is new. Whoever wants it sooner rings its bell."""
+LOOK_AT_PEERS_EVERY_NS = 250_000_000
+"""Those of this node are watched: this is for what a watch cannot see."""
+IDLE_AT_MOST_S = 0.1
+BACKED_UP_S = 0.01
+"""The same while the driver does not take what it is told."""
 
 
 def run_worker(ticket: Ticket) -> Outcome:
@@ -105,6 +113,9 @@ class _Agent:
         """The assignment that is being prepared, until the controller was told whether it can be."""
         self._fed = FedTasks(ticket, control.send)
         self._garbage = GarbageKeeper(time.monotonic_ns)
+        self._look_at_ns = self._look_at_peers_ns = self._report_at_ns = 0
+        self._doors: dict[RingWay, int] = {}
+        """What the watch has of peers. A number alone would not do: that of a closed door is soon another's."""
 
     def run(self) -> Outcome:
         self._control.send(
@@ -140,43 +151,79 @@ class _Agent:
         return self._outcome
 
     def _cycle(self) -> None:
-        look_at_ns = look_at_peers_ns = report_at_ns = 0
-        while self._outcome is None:
-            worked = self._worker.do_work() if self._worker is not None else 0
-            now_ns = time.monotonic_ns()
-            if now_ns >= look_at_ns or self._worker is None:
-                look_at_ns = now_ns + LOOK_AT_CONTROL_EVERY_NS
-                for message in self._control.poll():
-                    self._obey(message)
-                if self._control.driver_gone is not None:
-                    self._outcome = Outcome(worker=self._ticket.worker, ok=False, text=self._control.driver_gone)
-                if self._worker is not None:
-                    self._telling.checkpoints(self._worker, self._assignment)
-                    self._telling.moves(self._worker)
-                    self._telling.trials(self._worker)
-                    self._tell_of_preparing(self._worker)
-                self._fed.tell(self._assignment)
-                self._telling.lost_frames()
-            if now_ns >= look_at_peers_ns and self._worker is not None:
-                look_at_peers_ns = now_ns + LOOK_AT_PEERS_EVERY_NS
+        with DescriptorWatch(self._inbox) as watch:
+            watch.add(self._control.descriptor, Wakeup.CONTROL)
+            self._watch = watch
+            while self._outcome is None:
+                if self._worker is None:
+                    self._control.wait(IDLE_AT_MOST_S)
+                    self._look_around(0, time.monotonic_ns())
+                else:
+                    self._turn(self._worker)
+
+    def _turn(self, worker: Worker) -> None:
+        """One turn of the worker, and of what goes with it. What nobody has rung for is looked at by the clock."""
+        if self._control.wants_poll:
+            worker.stir()
+        worked = worker.turn(BACKED_UP_S if self._control.is_backed_up else IDLE_AT_MOST_S)
+        now_ns = time.monotonic_ns()
+        wakeups = self._inbox.take_bell()
+        if wakeups or now_ns >= self._look_at_ns or self._control.wants_poll:
+            self._look_around(wakeups, now_ns)
+            if worker is not self._worker or self._outcome is not None:
+                return
+        if worker.is_restless:
+            self._garbage.busy(now_ns)
+            return
+        self._garbage.idle(now_ns)
+        self._telling.rows(worker)
+        if worked and (worker.is_eventful or self._fed.is_in_use or self._preparing is not None):
+            self._tell_news(worker)
+        # Not before it has begun: one without tasks has ended from the start.
+        if not self._told_ended and worker.begun and worker.ended:
+            self._told_ended = True
+            self._report()
+            self._control.send(Ended(assignment=self._assignment))
+
+    def _look_around(self, wakeups: int, now_ns: int) -> None:
+        """Hears the controller, tells it what is new, and looks after peers and reports where that is due."""
+        self._look_at_ns = now_ns + LOOK_EVERY_NS
+        messages = self._control.poll()
+        for message in messages:
+            self._obey(message)
+        if messages:
+            self._watch_doors()
+        if self._worker is not None and (messages or wakeups):
+            self._worker.stir()  # whoever has rung may have done so right after its task had its turn
+        if wakeups & Wakeup.CONTROL:
+            self._watch.rearm(self._control.descriptor)
+        if self._control.driver_gone is not None:
+            self._outcome = Outcome(worker=self._ticket.worker, ok=False, text=self._control.driver_gone)
+        if self._worker is not None:
+            self._tell_news(self._worker)
+            if wakeups & Wakeup.PEER or now_ns >= self._look_at_peers_ns:
+                self._look_at_peers_ns = now_ns + LOOK_AT_PEERS_EVERY_NS
                 self._telling.dead_peers(self._worker, self._deploying.peers)
-            if now_ns >= report_at_ns:
-                report_at_ns = now_ns + REPORT_EVERY_NS
-                self._report()
-            if worked:
-                self._garbage.busy()
-                continue
-            self._garbage.idle()
-            if self._worker is None:
-                self._control.wait(IDLE_AT_MOST_S)
-                continue
-            self._telling.rows(self._worker)
-            # Not before it has begun: one without tasks has ended from the start.
-            if self._worker.begun and self._worker.ended and not self._told_ended:
-                self._told_ended = True
-                self._report()
-                self._control.send(Ended(assignment=self._assignment))
-            self._worker.idle(IDLE_AT_MOST_S)
+        if now_ns >= self._report_at_ns:
+            self._report_at_ns = now_ns + REPORT_EVERY_NS
+            self._report()
+
+    def _tell_news(self, worker: Worker) -> None:
+        self._telling.checkpoints(worker, self._assignment)
+        self._telling.moves(worker)
+        self._telling.trials(worker)
+        self._tell_of_preparing(worker)
+        self._fed.tell(self._assignment)
+        self._telling.lost_frames()
+
+    def _watch_doors(self) -> None:
+        """The kernel closes the door of a peer on this node when its process dies."""
+        doors = {} if self._worker is None else self._worker.doors
+        for way in self._doors.keys() - doors.keys():
+            self._watch.remove(self._doors[way])
+        for way in doors.keys() - self._doors.keys():
+            self._watch.add(doors[way], Wakeup.PEER)
+        self._doors = doors
 
     def _obey(self, message: FromController) -> None:
         match message:

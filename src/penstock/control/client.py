@@ -65,6 +65,26 @@ class ControlClient:
         self._heartbeat_at_s = 0.0
         self._gone: str | None = None
         self._closed = False
+        self._has_sent = False
+
+    @property
+    def descriptor(self) -> int:
+        """Readable when the controller may have said something; `wants_poll` says when it may be quiet about that."""
+        return int(self._socket.get(zmq.FD))
+
+    @property
+    def wants_poll(self) -> bool:
+        """Whether `poll` has something to do of which the descriptor says nothing.
+
+        ZeroMQ looks at what has come also when it sends, and is quiet about it from then on. So whoever has sent
+        something polls before it sleeps.
+        """
+        return self._has_sent or bool(self._heard_early)
+
+    @property
+    def is_backed_up(self) -> bool:
+        """Whether messages wait until the driver takes more: `poll` tries them again."""
+        return bool(self._waiting)
 
     @property
     def driver_gone(self) -> str | None:
@@ -79,11 +99,13 @@ class ControlClient:
             text = f"the driver at {self._endpoint} does not keep up: {len(self._waiting)} messages wait for it"
             raise RunError(text)
         self._waiting.append((self._numbering.stamp(message), encode(message)))
+        self._has_sent = True
         self._push()
 
     def poll(self) -> list[FromController]:
         """What the controller said since the last time. Also sends what waited, and heartbeats when they are due."""
         self.turns += 1
+        self._has_sent = False
         now_s = self._clock.now_s()
         heard, self._heard_early = self._heard_early, []
         while self._gone is None and self._events() & zmq.POLLIN:

@@ -37,6 +37,11 @@ class FedTasks:
                     high_water_frames=self._ticket.settings.link_high_water_frames,
                 )
 
+    @property
+    def is_in_use(self) -> bool:
+        """Whether any task here is fed."""
+        return bool(self._inputs)
+
     def places(self) -> tuple[FeedPlace, ...]:
         """Where these places are."""
         return tuple(

@@ -6,9 +6,10 @@ The rule that keeps every queue bounded and no two workers waiting for each othe
 
 A sender counts, for each channel (source task, target task), the bytes that it has sent and that the target has not
 processed yet. At the channel's window it counts as exhausted, and its source does not run until credit comes back. A
-receiver gives credit back when it has processed a quarter of the least window. So a full ring is always a matter of
-moments, never of two workers waiting for each other: the tasks at the end of the topology never wait, so their queues
-empty, so credit flows back to the tasks before them, and so on up to the spouts.
+receiver gives credit back when it has processed an eighth of the window that the sender knows of: often enough that no
+sender waits for it, and seldom enough that it costs nothing. So a full ring is always a matter of moments, never of two
+workers waiting for each other: the tasks at the end of the topology never wait, so their queues empty, so credit flows
+back to the tasks before them, and so on up to the spouts.
 
 Credit is a channel's own, because a target that aligns markers keeps back what comes on the channels that were first:
 a channel that is kept back must not exhaust the credit of those that the target waits for.
@@ -24,6 +25,8 @@ credit for what was sent before is on its way from the old place, and does not c
 from __future__ import annotations
 
 from collections.abc import Collection
+
+import msgspec
 
 __all__ = [
     "FIRST_WINDOW_BYTES",
@@ -43,6 +46,10 @@ WIDE_WINDOW_BYTES = 64 << 10
 
 LEAST_WINDOW_BYTES = 1 << 10
 """Whoever has less than that under way sends so little at a time that sending is most of the work."""
+
+GIVEN_BACK_AT_ONCE = 8
+"""Credit comes back when so great a part of a window has been processed: what is under way looks that much larger to
+the sender, which shares tuples out by it."""
 
 Channel = tuple[int, int]
 """The source task and the target task."""
@@ -133,23 +140,49 @@ class CreditTaker:
         return self._under_way.get(channel, 0)
 
 
+class _Account(msgspec.Struct):
+    """What one worker has sent on one channel, as it was laid by one assignment."""
+
+    assignment: int
+    give_at_bytes: int
+    processed_bytes: int = 0
+
+
 class CreditGiver:
-    """The receiver's side: what has been processed and not been given back yet, by the sending worker and channel."""
+    """The receiver's side: what has been processed and not been given back yet, by the sending worker and channel.
+
+    The invariant: `give_at_bytes` of a channel follows from the window that its sender was last told, never from one
+    that it does not know of. Else the sender could exhaust its smaller window before anything is given back.
+    """
 
     def __init__(self, *, window_bytes: int) -> None:
-        self._give_at_bytes = max(1, min(window_bytes, LEAST_WINDOW_BYTES) // 4)
-        self._processed: dict[tuple[int, Channel], int] = {}
+        self._window_bytes = window_bytes
+        self._accounts: dict[tuple[int, Channel], _Account] = {}
 
-    def processed(self, sender: int, channel: Channel, size_bytes: int) -> int:
+    def processed(self, sender: int, channel: Channel, size_bytes: int, assignment: int = 0) -> int:
         """Counts a frame that the target has processed; returns the credit to give back now, or 0."""
-        key = (sender, channel)
-        processed = self._processed.get(key, 0) + size_bytes
-        if processed < self._give_at_bytes:
-            self._processed[key] = processed
+        account = self._accounts.get((sender, channel))
+        if account is None or account.assignment < assignment:
+            first = self._window_bytes if channel[1] < 0 else min(FIRST_WINDOW_BYTES, self._window_bytes)
+            account = self._accounts[sender, channel] = _Account(assignment, _part_of(first))
+        elif assignment < account.assignment:  # its sender has laid the channel anew, and does not count it
+            return size_bytes
+        account.processed_bytes += size_bytes
+        if account.processed_bytes < account.give_at_bytes:
             return 0
-        self._processed[key] = 0
-        return processed
+        due, account.processed_bytes = account.processed_bytes, 0
+        return due
+
+    def told(self, sender: int, channel: Channel, window_bytes: int, assignment: int = 0) -> None:
+        """A sender is told of the window that it has from now on."""
+        account = self._accounts.get((sender, channel))
+        if account is not None and account.assignment == assignment:
+            account.give_at_bytes = _part_of(min(window_bytes, self._window_bytes))
 
     def forget(self, sender: int) -> None:
         """This worker was lost: who comes in its place counts anew."""
-        self._processed = {key: size for key, size in self._processed.items() if key[0] != sender}
+        self._accounts = {key: account for key, account in self._accounts.items() if key[0] != sender}
+
+
+def _part_of(window_bytes: int) -> int:
+    return max(1, window_bytes // GIVEN_BACK_AT_ONCE)

@@ -7,10 +7,12 @@ Heron's marks are bytes of a buffer. Ours are tuples and time: what waits is too
 long it takes is measured (`Gauge.worked`). A thousand tuples are nothing for a bolt that needs a microsecond for each,
 and a quarter of an hour for one that asks a slow service. So there is one mark, in tuples, which follows the task:
 
-    high = as many as are done in `high_ns`, but at least 16, and at most `high_tuples`
+    high = as many as are done in `high_ns`, but at least 16, and at most `high_tuples` or half of what credit lets come
     low  = `low_share` of that
 
-At least 16: what comes in one frame is no pressure. Whoever has no time yet has the mark of `high_tuples`.
+At least 16: what comes in one frame is no pressure. Whoever has no time yet has the mark of `high_tuples`. Half of what
+credit lets come: where tuples are large, those that feed a task run out of credit before more are waiting. Then nobody
+would hear that it is too slow, and nobody would help.
 
 >>> gauge = Gauge(Marks(high_tuples=1000, high_ns=100_000_000, low_share=0.5))
 >>> gauge.high_tuples
@@ -45,7 +47,7 @@ would have to do many slowly until it is noticed."""
 class Marks(NamedTuple):
     """Where the marks are, for all tasks of a run."""
 
-    high_tuples: int = 8192
+    high_tuples: int = 16_384
     high_ns: int = 100_000_000
     low_share: float = 0.5
     """Of the high mark. Below 1."""
@@ -57,7 +59,7 @@ class Gauge:
     def __init__(self, marks: Marks) -> None:
         self._marks = marks
         self._weight = self._weighed_ns = 0.0
-        self.high_tuples = marks.high_tuples
+        self._most_tuples = self.high_tuples = marks.high_tuples
         """The high mark."""
         self.is_pressed = False
 
@@ -68,7 +70,12 @@ class Gauge:
         weight = min(tuples, MOST_WEIGHT)
         self._weight = KEPT * self._weight + weight
         self._weighed_ns = KEPT * self._weighed_ns + weight * busy_ns / tuples
-        self.high_tuples = min(self._marks.high_tuples, self.timely_tuples)
+        self.high_tuples = min(self._most_tuples, self.timely_tuples)
+
+    def bound(self, credited_tuples: int) -> None:
+        """Credit lets so many come before the task has done any of them."""
+        self._most_tuples = min(self._marks.high_tuples, max(LEAST_TUPLES, credited_tuples // 2))
+        self.high_tuples = min(self._most_tuples, self.timely_tuples)
 
     @property
     def service_ns(self) -> float:

@@ -203,11 +203,11 @@ class _TransformTask:
                 look_at_peers_ns = now_ns + LOOK_AT_PEERS_EVERY_NS
                 self._look_at_peers()
             if worked:
-                garbage.busy()
+                garbage.busy(now_ns)
                 continue
             if worker.ended:
                 break
-            garbage.idle()
+            garbage.idle(now_ns)
             worker.idle(IDLE_AT_MOST_S)
         self._require_nothing_lost()
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from operator import itemgetter
 from typing import Any
 
 import pyarrow as pa
 
-from penstock.connectors.column_types import Column, column_of_array, column_of_values, shown
+from penstock.connectors.column_types import Column, column_of_array, column_of_rows, shown
 from penstock.topology.arrow_sink import ArrowSink
 from penstock.topology.bolts import Bolt
 from penstock.topology.tuples import Tuple
@@ -62,10 +61,7 @@ class FrameOutput(ArrowSink):
             return
         rows, self._rows = self._rows, []
         place = partial(self._place, rows.__getitem__)
-        # Column by column: zip(*rows) would make an iterator for each row.
-        values = ([*map(itemgetter(position), rows)] for position in range(len(self._columns)))
-        columns = zip(values, self._columns, strict=True)
-        self._put([column_of_values(values, column, place) for values, column in columns])
+        self._put([column_of_rows(rows, position, column, place) for position, column in enumerate(self._columns)])
 
     def _put(self, arrays: list[pa.Array]) -> None:
         self._ready.append(pa.RecordBatch.from_arrays(arrays, schema=self._schema))

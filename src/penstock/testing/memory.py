@@ -51,6 +51,9 @@ class MemoryInbox:
         self._used_bytes -= sum(len(record.payload) for record in taken)
         return taken
 
+    def ring_bell(self, bits: int) -> None:
+        """See Inbox. Nobody sleeps here."""
+
     def put(self, record: MemoryRecord) -> bool:
         """Takes a frame if there is room for it; one that is larger than the inbox needs all of it.
 

@@ -8,7 +8,11 @@ from collections.abc import Callable
 
 import msgspec
 
-__all__ = ["TaskContext"]
+__all__ = ["TaskContext", "wake_nobody"]
+
+
+def wake_nobody() -> None:
+    """Where there is no worker, as in a test."""
 
 
 class TaskContext(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,6 +48,10 @@ class TaskContext(msgspec.Struct, frozen=True, kw_only=True):
     """With ``delivery="exactly_once"`` the id of the checkpoint: the same in all runs that go on from it."""
     now_ns: Callable[[], int] = time.time_ns
     """The time, in nanoseconds since the epoch. Ask this, not ``time``, and tests can turn the clock."""
+    wake: Callable[[], None] = wake_nobody
+    """Has the worker ask its spouts at once. A spout that is told by a thread of its own that it has something calls
+    this there: then its worker can sleep until then. Else a spout that has nothing is asked every half millisecond at
+    first, and later after an eighth of the time that it has had nothing, up to 50 ms. For any thread."""
 
     @property
     def logger(self) -> logging.Logger:

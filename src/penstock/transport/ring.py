@@ -52,8 +52,11 @@ class RingSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     max_producers: int = 128
     """How many writers can be attached at once."""
 
-    max_spin_us: int = 50
-    """How long the reader looks before it sleeps, at most, while records come that fast; 0 never spins."""
+    max_spin_us: int = 0
+    """How long the reader spins before it sleeps, at most, while records come that fast; 0 never spins.
+
+    Only worth it where the machine has a core to spare for each reader. More than 20 counts as 20.
+    """
 
 
 class RingCounters(msgspec.Struct, frozen=True, kw_only=True):
@@ -144,7 +147,10 @@ class RingReader(_native.ReadEnd):
         return self._door.address
 
     def read(self, timeout_s: float | None = None) -> Record | None:
-        """Takes one record; None if none came in time. `timeout_s=None` waits for ever, 0 does not wait."""
+        """Takes one record; None if none came in time, or somebody rang the bell.
+
+        `timeout_s=None` waits for ever, 0 does not wait.
+        """
         records = self.read_many(1, timeout_s)
         return records[0] if records else None
 
@@ -212,6 +218,11 @@ class RingWriter(_native.WriteEnd):
                 network link instead.
         """
         return cls(Admission.ask(address, timeout_s=timeout_s))
+
+    @property
+    def door_fd(self) -> int:
+        """The descriptor that turns readable when the reader's process is gone."""
+        return self._admission.connection.fileno()
 
     def reattach(self, address: str, timeout_s: float = 5.0) -> None:
         """Meets a reader that resumed this ring, at its new address, so that each learns of the other's death."""

@@ -1,6 +1,7 @@
 """Which task a key belongs to: the same in every process, on every node, under any hash seed.
 
-Keys that are one key hash equal (see canonical_key), because a keyed bolt keeps its state in a dict.
+Keys that are one key hash equal (see canonical_key), because a keyed bolt keeps its state in a dict. Groupings take the
+hash of a short text in C++ (native/penstock/short_text_hash.hpp), and have all others from here.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ from penstock.worker.runner_choice import runner_for
 from penstock.worker.runners import InputEdge, RecordRunner, Runner
 from penstock.worker.sink_runner import TrackedSinkRunner
 from penstock.worker.successions import Successions
-from penstock.worker.tasks import RunningTask
+from penstock.worker.tasks import FLUSH_EVERY_NS, RunningTask
 from penstock.worker.tracked_runners import TrackedBatchRunner, TrackedRecordRunner
 
 __all__ = ["BoltTask"]
@@ -155,7 +155,7 @@ class BoltTask(RunningTask):
             self.blocked_at_ns = self.clock.now_ns()
             return 0
         queue = self.queue
-        started_ns = now_ns = self.clock.now_ns()
+        started_ns = flushed_ns = now_ns = self.clock.now_ns()
         most_tuples = min(most_tuples, room_tuples)
         done = 0
         if self._call is not None:
@@ -185,6 +185,9 @@ class BoltTask(RunningTask):
                 steps = self._runner.run_all(arrivals if self._gatherer is None else self._gatherer.take(*arrivals))
             count, now_ns = self._work_on(steps, arrivals, 0, now_ns)
             done += count
+            if now_ns - flushed_ns >= FLUSH_EVERY_NS and self._call is None:
+                self.flush(now_ns)
+                flushed_ns = now_ns
         if self._gatherer is not None:
             self._gatherer.lose_patience()
         if self._tick is not None and self._call is None and self._tick.take_due() and not self.ended:

@@ -56,6 +56,11 @@ class RingWay:
         self._large = None
         return True
 
+    @property
+    def door(self) -> int:
+        """The descriptor of the peer's door, which the kernel closes when the peer is dead."""
+        return self._writer.door_fd
+
     def peer_is_dead(self) -> bool:
         """See FrameWay. Asks the kernel, so it is not for every frame: what is written meanwhile lies in the ring."""
         return self._writer.consumer_gone
@@ -74,12 +79,20 @@ class Carrier:
         way: to it. None: the peer is just being restarted, and will be met later.
         credit: what is under way.
         waiting: what is kept, and in which order it leaves.
+        congested: the carriers of the worker that keep anything; it puts itself there.
     """
 
-    def __init__(self, way: FrameWay | None, credit: CreditTaker, waiting: WaitingFrames | None = None) -> None:
+    def __init__(
+        self,
+        way: FrameWay | None,
+        credit: CreditTaker,
+        waiting: WaitingFrames | None = None,
+        congested: dict[Carrier, None] | None = None,
+    ) -> None:
         self._way = way
         self._credit = credit
         self.waiting = InOneLine() if waiting is None else waiting
+        self._congested: dict[Carrier, None] = {} if congested is None else congested
         self.lost_tuples = 0
         self.gone = False
 
@@ -97,6 +110,7 @@ class Carrier:
             self.waiting.add(WaitingFrame(route, bytes(payload), tuples))
         elif not self._try_send(route, payload):
             self.waiting.add(WaitingFrame(route, bytes(payload), tuples), tried=True)
+            self._congested[self] = None
             self._give_up_if_gone()
 
     def pump(self, held: Collection[int] = ()) -> int:
@@ -117,6 +131,8 @@ class Carrier:
                 self._credit.returned((route.source, route.target), frame.saved_bytes, route.assignment)
             sent += 1
         self._give_up_if_gone()
+        if not self.waiting:
+            self._congested.pop(self, None)
         return sent
 
     def _try_send(self, route: Route, payload: bytes | memoryview) -> bool:
@@ -146,6 +162,7 @@ class Carrier:
 
     def _lose_waiting(self) -> None:
         self.lost_tuples += self.waiting.clear()
+        self._congested.pop(self, None)
 
     def replace(self, way: FrameWay) -> None:
         """Meets the peer, or its successor: what was kept for a predecessor is lost, and counted."""
@@ -169,6 +186,11 @@ class Carrier:
     def slot(self) -> BoardSlot | None:
         """Where the peer says what it has to send, if it is on this node."""
         return self._way.slot if isinstance(self._way, RingWay) else None
+
+    @property
+    def ring_way(self) -> RingWay | None:
+        """The way to a peer of this node; None if it is elsewhere, or known to be gone."""
+        return self._way if isinstance(self._way, RingWay) and not self.gone else None
 
     def close(self) -> None:
         """Lets go of the peer."""

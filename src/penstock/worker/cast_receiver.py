@@ -136,6 +136,11 @@ class CastReceiver:
         if incoming.cast.process(task, number, size_bytes):
             self._due[incoming.number] = incoming
 
+    @property
+    def is_in_use(self) -> bool:
+        """Whether anything was broadcast to this worker."""
+        return bool(self._casts)
+
     def tell(self) -> None:
         """Tells origins how far we are, where that is due."""
         for incoming in self._due.values():

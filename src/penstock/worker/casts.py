@@ -48,8 +48,13 @@ class Casts:
                 sender.heard(record.source, got)
         return 0
 
+    @property
+    def is_in_use(self) -> bool:
+        """Whether anything is broadcast from here, or to here."""
+        return bool(self._senders) or self._receiver.is_in_use
+
     def tell(self) -> None:
-        """For the end of each turn: tells origins how far we are, where that is due."""
+        """For the end of each turn in which it `is_in_use`: tells origins how far we are, where that is due."""
         self._receiver.tell()
         for sender in self._senders.values():
             sender.look()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 import msgspec
@@ -51,14 +51,15 @@ class Checkpoints:
     it has the epoch's marker from all its inputs, and a task that has ended as soon as both are so.
     """
 
-    def __init__(self, store: PartStore, *, beside: bool = True) -> None:
-        """With `beside` parts are written by a thread; without, in the loop, as tests want it."""
+    def __init__(self, store: PartStore, *, beside: bool = True, wake: Callable[[], None] = lambda: None) -> None:
+        """With `beside` parts are written by a thread, which calls `wake`; without, in the loop, as tests want it."""
         self._store = store
         self._tasks: dict[int, tuple[RunningTask, TaskCheckpoint]] = {}
         self._epoch = 0
         self._committed = 0
         self._to_write: queue.SimpleQueue[Snapshot | None] = queue.SimpleQueue()
         self._written: queue.SimpleQueue[tuple[Snapshot, tuple[PartRef, ...] | str]] = queue.SimpleQueue()
+        self._wake = wake
         self._writer: threading.Thread | None = None
         if beside:
             self._writer = threading.Thread(target=self._write_all, name="penstock-checkpoints", daemon=True)
@@ -147,6 +148,7 @@ class Checkpoints:
     def _write_all(self) -> None:
         while (snapshot := self._to_write.get()) is not None:
             self._written.put((snapshot, self._parts_of(snapshot)))
+            self._wake()
 
     def _parts_of(self, snapshot: Snapshot) -> tuple[PartRef, ...] | str:
         piece = snapshot.piece

@@ -43,7 +43,7 @@ class CreditReturns:
         """What a worker has sent on a channel, and routed by an assignment, is done with."""
         if sender == LOCAL or sender == self._worker:
             return
-        due = self._given.processed(sender, channel, size_bytes)
+        due = self._given.processed(sender, channel, size_bytes, assignment)
         if due:
             self._due[sender, assignment][channel] += due
 
@@ -58,9 +58,14 @@ class CreditReturns:
             self._due[peer, assignment][channel] = EVERYTHING_BYTES
 
     def send(self) -> None:
-        """Gives back all that is due."""
+        """Gives back all that is due, and tells each sender how large its window is to be."""
+        if not self._due:
+            return
         for (sender, assignment), due in self._due.items():
             route = Route(target=sender, source=self._worker, assignment=assignment, flags=FrameKind.CREDIT)
             told = [(channel, size_bytes, self._window_of(channel[1])) for channel, size_bytes in due.items()]
             self._carriers[sender].send(route, _encode(told), 0)
+            for channel, _, window_bytes in told:
+                if window_bytes:
+                    self._given.told(sender, channel, window_bytes, assignment)
         self._due.clear()

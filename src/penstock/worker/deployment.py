@@ -40,8 +40,9 @@ from penstock.worker.spout_task import SpoutTask
 from penstock.worker.task_checkpoints import TaskCheckpoint, TaskRestore
 from penstock.worker.task_maker import TaskMaker
 from penstock.worker.ticks import Ticks
+from penstock.worker.wakeup import Inbox, Waker, Wakeup
 from penstock.worker.wiring import Wiring
-from penstock.worker.worker import Inbox, Worker
+from penstock.worker.worker import Worker
 
 __all__ = ["Deployment"]
 
@@ -83,7 +84,7 @@ class Deployment:
         self._checkpoints: Checkpoints | None = None
         if self._settings.delivery == "exactly_once":
             assert store is not None, "exactly once needs a place for checkpoints"
-            self._checkpoints = Checkpoints(store, beside=saves_beside)
+            self._checkpoints = Checkpoints(store, beside=saves_beside, wake=Waker(inbox, Wakeup.NEWS))
         self.failures = Failures()
         self._random = random.Random(seed)
         self._book = AckBook(self._random_number) if self._settings.delivery == "at_least_once" else None
@@ -113,6 +114,7 @@ class Deployment:
                 run=run,
                 checkpoint=checkpoint,
                 now_ns=self._clock.now_ns,
+                wake=Waker(inbox, Wakeup.SPOUT),
             ),
             settings=self._settings,
             clock=self._clock,

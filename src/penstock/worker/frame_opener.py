@@ -91,6 +91,8 @@ class FrameOpener:
 
     def _check_runs(self, runs: Runs, tuples: int) -> None:
         """Every tuple belongs to a tree, or to none where trees are not tracked."""
+        if not runs and not self._tracked:
+            return
         wanted = tuples if self._tracked else 0
         if sum(count for _, count in runs) != wanted or any(count < 1 for _, count in runs):
             message = f"the trees of {wanted} tuples are told as {runs}"

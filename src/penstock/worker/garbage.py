@@ -38,16 +38,15 @@ class GarbageKeeper:
         gc.collect()
         gc.freeze()
 
-    def idle(self) -> None:
+    def idle(self, now_ns: int) -> None:
         """Nothing to do just now: the time to collect."""
-        self._collect_if_due(IDLE_EVERY_NS)
+        self._collect_if_due(IDLE_EVERY_NS, now_ns)
 
-    def busy(self) -> None:
+    def busy(self, now_ns: int) -> None:
         """There is work: collect only what would otherwise pile up."""
-        self._collect_if_due(BUSY_EVERY_NS)
+        self._collect_if_due(BUSY_EVERY_NS, now_ns)
 
-    def _collect_if_due(self, every_ns: dict[int, int]) -> None:
-        now_ns = self._now_ns()
+    def _collect_if_due(self, every_ns: dict[int, int], now_ns: int) -> None:
         if now_ns - self._collected_ns[_YOUNG] < every_ns[_YOUNG] and gc.get_count()[0] < MOST_NEW_OBJECTS:
             return
         due = _ALL if now_ns - self._collected_ns[_ALL] >= max(every_ns[_ALL], self._rest_ns) else _YOUNG

@@ -1,20 +1,20 @@
 """Shuffles: tuples go to the lanes in turn, in an order that follows how much room each target has.
 
-Routing a tuple is a step of a cycle in C, as if the order never changed. It changes between turns of the task alone:
+Routing a tuple is a step of a cycle, as if the order never changed. It changes between turns of the task alone:
 when a target is full, or is not any more, and every `LOOK_EVERY_NS` by what waits for each. See flow/balance.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import cycle
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
 
+from penstock._native import Cycle, Routing
 from penstock.flow.balance import Standing, in_turn, weights_of
 from penstock.flow.credit import Channel
 from penstock.topology.groupings import Grouping, LocalOrShuffle
 from penstock.worker.lanes import Lane, LocalLane
-from penstock.worker.routing import Outlet, Routing, Values, straight
+from penstock.worker.routing import straight
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -60,34 +60,8 @@ class InTurn:
         """How many rows of record batches each was given since the weights are what they are."""
         self._began = 0
         self._look_at_ns = 0
-        self.routing = self._compile()
-
-    def _compile(self) -> Routing:
-        if len(self._lanes) == 1:
-            return straight(self._lanes[0])
-        appends = cycle([lane.append for lane in self._lanes])
-
-        def put(values: Values) -> None:
-            next(appends)(values)
-
-        def put_all(outputs: Iterable[Any], outlet: Outlet) -> None:
-            count = 0
-            try:
-                for values, append in zip(outputs, appends):  # noqa: B905 # the latter is endless
-                    if values.__class__ is tuple:
-                        append(values)
-                        count += 1
-                    else:
-                        outlet.emit_other(values)
-            finally:
-                outlet.emitted += count
-
-        def take_up(order: Sequence[int]) -> None:
-            nonlocal appends
-            appends = cycle([self._lanes[index].append for index in order])
-
-        self._take_up = take_up
-        return Routing(put, put_all)
+        self._cycle = Cycle([lane.tuples for lane in self._lanes])
+        self.routing: Routing = straight(self._lanes[0]) if len(self._lanes) == 1 else self._cycle
 
     def has_room(self, exhausted: set[Channel]) -> bool:
         """Whether any target may be sent to; those that may not are left out from now on."""
@@ -124,7 +98,7 @@ class InTurn:
             # Not from the same target each time, which would be given more than its share if that is often.
             self._began += 1
             begin = int(self._began * _GOLDEN % 1 * len(order))
-            self._take_up([*order[begin:], *order[:begin]])
+            self._cycle.take_up([*order[begin:], *order[:begin]])
 
     def put_batch(self, batch: pa.RecordBatch) -> None:
         """Puts a record batch, whole: where least was put for the weight, this one included."""

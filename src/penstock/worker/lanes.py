@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
-from penstock._native import ROWS_UNEVEN, judge_rows
+from penstock._native import ROWS_TOO_LARGE, ROWS_UNEVEN, encode_tuples, judge_rows
 from penstock.errors import MessageTooLargeError
 from penstock.flow.ledger import UNTRACKED
 from penstock.flow.runs import Runs, roots_of, runs_of, split_runs
@@ -147,12 +147,12 @@ class Lane:
         refused: list[Refusal] = []
         for part in self.before:
             if isinstance(part, RootedTuples):
-                self._pass_checked(part, origin_ns, now_ns, refused)
+                self._pass_framed(part, origin_ns, now_ns, refused)
             else:
                 self._pass_batch(*part, origin_ns, now_ns, refused)
         self.before.clear()
         if self.tuples:
-            self._pass_checked(RootedTuples(self.tuples, self._take_runs()), origin_ns, now_ns, refused)
+            self._pass_framed(RootedTuples(self.tuples, self._take_runs()), origin_ns, now_ns, refused)
             self.tuples.clear()
         return refused
 
@@ -171,12 +171,15 @@ class Lane:
     ) -> None:
         raise NotImplementedError
 
+    def _pass_framed(self, some: RootedTuples, origin_ns: int, now_ns: int, refused: list[Refusal]) -> None:
+        while len(some.tuples) > MOST_FRAME_TUPLES:
+            first, some = _split(some, MOST_FRAME_TUPLES)
+            self._pass_checked(first, origin_ns, now_ns, refused)
+        self._pass_checked(some, origin_ns, now_ns, refused)
+
     def _pass_checked(self, some: RootedTuples, origin_ns: int, now_ns: int, refused: list[Refusal]) -> None:
         if judge_rows(some.tuples, len(self._fields)) == ROWS_UNEVEN:
             some = self._of_right_width(some, refused)
-        while len(some.tuples) > MOST_FRAME_TUPLES:
-            first, some = _split(some, MOST_FRAME_TUPLES)
-            self._pass_tuples(first, origin_ns, now_ns, refused)
         if some.tuples:
             self._pass_tuples(some, origin_ns, now_ns, refused)
 
@@ -293,6 +296,20 @@ class RemoteLane(Lane):
             Route(target=self.target, source=self.source, stream=self.edge, assignment=assignment, flags=kind)
             for kind in (FrameKind.TUPLES, FrameKind.BATCH, FrameKind.MARKER)
         )
+
+    def _pass_checked(self, some: RootedTuples, origin_ns: int, now_ns: int, refused: list[Refusal]) -> None:
+        """Encodes plain values in the pass that looks at them. What is not plain, or wrong, is looked at again."""
+        tuples, runs = some
+        frame = self._new_frame()
+        payload = encode_tuples(origin_ns, now_ns, frame, runs, tuples, len(self._fields), self.most_frame_bytes)
+        if isinstance(payload, bytes):
+            self._count(runs, frame)
+            self._send(self._tuples_route, payload, len(tuples))
+        elif payload == ROWS_TOO_LARGE and len(tuples) > 1:
+            for half in _split(some, len(tuples) // 2):
+                self._pass_checked(half, origin_ns, now_ns, refused)
+        else:
+            super()._pass_checked(some, origin_ns, now_ns, refused)
 
     def _pass_tuples(self, some: RootedTuples, origin_ns: int, now_ns: int, refused: list[Refusal]) -> None:
         try:

@@ -168,10 +168,21 @@ class Moving:
             )
             self._newcomers.keep_trees()
 
+    @property
+    def has_news(self) -> bool:
+        """Whether a task is about to leave, or has come."""
+        return self._next is not None or bool(self._departures) or self._newcomers.has_arrived
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a task of this worker is leaving it."""
+        return bool(self._departures)
+
     def work(self) -> int:
-        """For every turn: sends state ahead, and hands over what has nothing left to do here. How much that was."""
-        if not self._departures:
-            return 0
+        """For every turn in which it `is_busy`: sends state ahead, and hands over what has nothing left to do here.
+
+        Returns how much that was.
+        """
         return self._departures.go_ahead() if self._next is not None else self._departures.hand_over()
 
     @property

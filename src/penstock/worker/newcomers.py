@@ -177,6 +177,11 @@ class Newcomers:
             route = Route(target=origin, source=task, assignment=assignment, flags=FrameKind.TAKEN)
             self._wiring.carriers[place].send(route, b"", 0)
 
+    @property
+    def has_arrived(self) -> bool:
+        """Whether a task has come since the last time that was asked which."""
+        return bool(self._arrived)
+
     def arrived_tasks(self) -> list[int]:
         """The tasks that have come here and run, since the last time."""
         arrived, self._arrived = self._arrived, []

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
-from operator import length_hint
 from typing import Any
 
 import pyarrow as pa
 
-from penstock._native import all_tuples
+from penstock._native import ByFunction, Emitter, Routing
 from penstock.flow.credit import Channel
 from penstock.flow.two_choices import TwoChoices
 from penstock.topology.emit import DEFAULT_STREAM, Emit, not_an_output
@@ -20,11 +18,11 @@ from penstock.worker.batch_routing import split_batch
 from penstock.worker.failures import USER_ERRORS
 from penstock.worker.in_turn import InTurn, Watch
 from penstock.worker.lanes import Lane, Refusal, RemoteLane
-from penstock.worker.routing import Routing, Values, compile_grouping, fan_out, one_by_one
+from penstock.worker.routing import Values, compile_grouping, fan_out
 from penstock.worker.row_choice import RowChoice
 from penstock.worker.shared_routing import ShareTaker, with_share
 
-__all__ = ["FIRST_PIECE_TUPLES", "Outputs", "Refuse", "Subscriber", "take_some"]
+__all__ = ["FIRST_PIECE_TUPLES", "Outputs", "Refuse", "Subscriber"]
 
 Refuse = Callable[[BaseException, Any], None]
 """Is told why an output could not be emitted, and which."""
@@ -32,9 +30,6 @@ Refuse = Callable[[BaseException, Any], None]
 
 FIRST_PIECE_TUPLES = 256
 """How much of what one call emits is emitted at a time, before it is known how large its tuples are."""
-
-TAKEN_TOGETHER = 256
-"""How many outputs of an iterator are held before they are emitted: so many record batches may be among them."""
 
 # These can be iterated over, yet nobody means their characters, bytes and keys as tuples.
 _NEVER_MANY = (str, bytes, bytearray, memoryview, dict)
@@ -159,28 +154,28 @@ class _Stream:
                 subscriber.lane_to(task).put_batch(batch)
 
 
-class Outputs:
+class Outputs(Emitter):
     """All that a task can emit to. What it emits waits in the lanes until it is flushed.
 
-    What one call of user code emits has no bound. So it can be emitted in pieces (`emit_in_pieces`, `emit_some`): each
-    is flushed, and the next one emitted when those that it is for have room.
+    What one call of user code emits has no bound. So it can be emitted in pieces (`emit_in_pieces`, `emit_some`,
+    `run_calls`): each is flushed, and the next one emitted when those that it is for have room.
+
+    The loops over outputs are the emitter's, in C++. It comes back here with what is not a plain tuple.
     """
 
     def __init__(
         self, component: str, streams: dict[str, tuple[str, ...]], subscribers: dict[str, list[Subscriber]]
     ) -> None:
+        super().__init__(USER_ERRORS)
         self._component = component
         self._streams = {name: _Stream(fields, subscribers.get(name, [])) for name, fields in streams.items()}
-        self.emitted = 0
         self.piece_tuples = self._most_piece_tuples = FIRST_PIECE_TUPLES
-        """How many tuples make a piece."""
         self._most_piece_bytes = 0
         self._take_up()
 
     def _take_up(self) -> None:
         default = self._streams.get(DEFAULT_STREAM)
-        self.put, self._put_all = default.routing if default is not None else one_by_one(self._refuse_default)
-        """Puts one plain tuple on the default stream; whoever calls it counts it in `emitted`."""
+        self.routing = ByFunction(self._refuse_default) if default is None else default.routing
         self.lanes = [lane for one in self.subscribers for lane in one.lanes]
         """Those to other tasks."""
         self._help_lanes = [one.help_lane for one in self.subscribers if one.help_lane is not None]
@@ -231,39 +226,12 @@ class Outputs:
         """Emits what user code returned: a tuple, an Emit, a record batch, or an iterable of these."""
         if out.__class__ is tuple:
             self.put(out)
-            self.emitted += 1
         elif isinstance(out, Emit | tuple | Tuple | pa.RecordBatch):
             self.emit_other(out)
         elif isinstance(out, _NEVER_MANY) or not isinstance(out, Iterable):
             raise not_an_output(out)
         else:
-            self._put_all(out, self)
-
-    def emit_all(self, outputs: Iterable[Any]) -> None:
-        """Emits several outputs, in one loop. What the iterable raises comes through; what came before is emitted."""
-        self._put_all(outputs, self)
-
-    def emit_each(self, outputs: list[Any], refuse: Refuse) -> None:
-        """Emits all of them. One that cannot be emitted does not hold up the others."""
-        if all_tuples(outputs):
-            rest = outputs
-            while rest:
-                before = self.emitted
-                try:
-                    self._put_all(rest, self)
-                    return
-                except USER_ERRORS as error:  # a key or a route of the user's own
-                    wrong = self.emitted - before
-                    refuse(error, rest[wrong])
-                    rest = rest[wrong + 1 :]
-            return
-        remaining = iter(outputs)
-        while True:
-            try:
-                self._put_all(remaining, self)
-                return
-            except USER_ERRORS as error:
-                refuse(error, outputs[len(outputs) - length_hint(remaining) - 1])
+            self.emit_all(out)
 
     def bound_pieces(self, *, most_tuples: int, most_bytes: int) -> None:
         """From now on, a piece has no more than these: where tuples are large, fewer."""
@@ -281,32 +249,21 @@ class Outputs:
     def emit_in_pieces(self, out: Any, refuse: Refuse) -> Iterable[None]:
         """Emits what user code returned, as `emit` does. If that may be much, what this returns does it, in pieces."""
         if out.__class__ is list and len(out) <= self.piece_tuples:
-            self._put_all(out, self)
-        elif isinstance(out, _ONE) or not isinstance(out, Iterable):
+            self.emit_all(out)
+            return ()
+        outputs = self.iterator_of(out)
+        return () if outputs is None else self._pieces_of(outputs, refuse)
+
+    def iterator_of(self, out: Any) -> Iterator[Any] | None:
+        """What user code returned, if that may be many outputs; what is one is emitted."""
+        if isinstance(out, _ONE) or not isinstance(out, Iterable):
             self.emit(out)
-        else:
-            return self._pieces_of(iter(out), refuse)
-        return ()
+            return None
+        return iter(out)
 
     def _pieces_of(self, outputs: Iterator[Any], refuse: Refuse) -> Iterator[None]:
         while self.emit_some(outputs, refuse):
             yield
-
-    def emit_some(self, outputs: Iterator[Any], refuse: Refuse) -> bool:
-        """Emits outputs until a piece is full, or there are no more; whether there may be more.
-
-        What the iterator raises comes through; what came before is emitted.
-        """
-        most = self.emitted + self.piece_tuples
-        while (room := most - self.emitted) > 0:
-            some: list[Any] = []
-            try:
-                has_more = take_some(outputs, room, some)
-            finally:
-                self.emit_each(some, refuse)
-            if not has_more:
-                return False
-        return True
 
     def emit_other(self, output: Any) -> None:
         """Emits one output that is not a plain tuple."""
@@ -314,7 +271,6 @@ class Outputs:
             self._emit_named(output)
         elif isinstance(output, tuple | Tuple):  # a named tuple, or what came in passed on
             self.put(tuple(output))
-            self.emitted += 1
         elif isinstance(output, pa.RecordBatch):
             self._emit_named(Emit(output))
         elif output is not None:
@@ -367,20 +323,3 @@ class Outputs:
 
 def _channels_of(lanes: Iterable[Lane]) -> frozenset[Channel]:
     return frozenset((lane.source, lane.target) for lane in lanes)
-
-
-def take_some(outputs: Iterator[Any], most: int, into: list[Any]) -> bool:
-    """Takes the next of what user code emits; whether there may be more. What it raises comes through.
-
-    A loop in C, which takes a record batch by itself: it may be many rows.
-    """
-    for first in outputs:
-        into.append(first)
-        if first.__class__ is not tuple and isinstance(
-            first.values if isinstance(first, Emit) else first, pa.RecordBatch
-        ):
-            return True
-        most = min(most, TAKEN_TOGETHER)
-        into.extend(islice(outputs, most - 1))
-        return len(into) == most
-    return False

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -161,6 +162,11 @@ class PressureWatch:
         reading = self._helper_readings.get(helper)
         return reading.gauge.high_tuples if reading is not None and reading.gauge.service_ns else self._least_tuples
 
+    @property
+    def is_at_work(self) -> bool:
+        """Whether a task here is pressed, stopped, helped or lent: then time matters, also while nothing arrives."""
+        return bool(self._pressed or self.blocked or self._shares or self._lent)
+
     # ---- once a turn
 
     def begin_turn(self) -> None:
@@ -211,6 +217,9 @@ class PressureWatch:
         reading = self._readings.get(task)
         if reading is None:
             reading = self._readings[task] = Reading(self._marks)
+        if bolt.taken_bytes:
+            credited_bytes = self._most_window_bytes * len(bolt.sources)
+            reading.gauge.bound(credited_bytes * bolt.taken_tuples // bolt.taken_bytes)
         is_pressed, gauge, queued = reading.is_high(bolt), reading.gauge, bolt.queue.ready_tuples
         if is_pressed or task in self._pressed:
             is_stalled = bolt.clock.now_ns() - bolt.blocked_at_ns < STALLED_NS
@@ -307,8 +316,12 @@ class PressureWatch:
             "stopping_ns": spells.total_ns((task, ReliefState.STOPPING), now_ns),
             "episodes": 0 if relief is None else relief.episode,
             "stopped_by": {target: stops.total_ns(target, now_ns) for target in stops.ever() & targets},
-            "stopped_now": tuple(sorted(self.pressure.helping.stopping & targets)) if running is not None else (),
+            "stopped_now": () if running is None else tuple(sorted(self._waits_for(task) & targets)),
         }
+
+    def _waits_for(self, task: int) -> AbstractSet[int]:
+        """Those that have said stop, and those that a task has no credit for: it waits for both, for nobody else."""
+        return self.pressure.helping.stopping | {target for source, target in self._credit.exhausted if source == task}
 
     # ---- between workers
 

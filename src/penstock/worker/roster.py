@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from penstock.topology.pushed_spout import PushedSpout
 from penstock.worker.bolt_task import BoltTask
 from penstock.worker.helper_task import HelperTask
 from penstock.worker.spout_task import SpoutTask
@@ -55,6 +56,16 @@ class Roster:
             self.spouts.remove(running)
         del self.by_task[running.task]
         self._list_all()
+
+    @property
+    def has_live_spouts(self) -> bool:
+        """Whether a spout here has not ended."""
+        return any(not spout.ended for spout in self.spouts) if self.spouts else False
+
+    @property
+    def has_fed_spouts(self) -> bool:
+        """Whether Spark pushes into a spout here."""
+        return any(isinstance(spout.logic, PushedSpout) for spout in self.spouts)
 
     def _list_all(self) -> None:
         self.all = [*self.spouts, *self.bolts]

@@ -1,18 +1,16 @@
-"""Groupings, compiled: from a subscription and its lanes to functions that put tuples into the right ones.
+"""Groupings, compiled: from a subscription and its lanes to what puts tuples into the right ones.
 
-Everything that can be decided once is decided here, so that what runs per tuple is a lookup and an append. A call per
-tuple would cost more than all of that together: so each grouping also has a loop of its own, `put_all`, which takes
-whatever a task emits in a turn.
+Everything that can be decided once is decided here, so that what runs per tuple is a lookup and an append, in C++. What
+takes more than that is a function in Python, called for each tuple.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from operator import itemgetter
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
-from penstock._native import all_tuples
+from penstock._native import ByFunction, ByKey, FanOut, Routing, ToEach
 from penstock.flow.two_choices import TwoChoices
 from penstock.topology.function_name import name_of
 from penstock.topology.groupings import (
@@ -30,28 +28,9 @@ from penstock.transport.canonical_key import canonical_key
 from penstock.transport.stable_hash import stable_hash
 from penstock.worker.lanes import Lane
 
-__all__ = ["Outlet", "Routing", "Values", "choose", "compile_grouping", "fan_out", "one_by_one", "straight"]
+__all__ = ["Values", "choose", "compile_grouping", "fan_out", "straight"]
 
 Values = tuple[Any, ...]
-Put = Callable[[Values], object]
-
-
-class Outlet(Protocol):
-    """Who emits: it counts, and it knows what to do with an output that is not a plain tuple."""
-
-    emitted: int
-
-    def emit_other(self, output: Any) -> None:
-        """Emits an Emit, or a Tuple passed on; refuses anything else."""
-
-
-class Routing(NamedTuple):
-    """How tuples get into lanes."""
-
-    put: Put
-    """Puts one tuple where it belongs."""
-    put_all: Callable[[Iterable[Any], Outlet], None]
-    """Puts all of them, and hands what is no plain tuple to the outlet. Counts also when the iterable raises."""
 
 
 MOST_CACHED_KEYS = 1 << 16
@@ -66,36 +45,33 @@ def compile_grouping(grouping: Grouping, lanes: Sequence[Lane], fields: Sequence
     """
     match grouping:
         case By(fields=key_fields):
-            return _by_key(lanes, [list(fields).index(field) for field in key_fields])
-        case Gather(fields=key_fields):
-            return _by_checked_key(lanes, [list(fields).index(field) for field in key_fields])
+            return straight(lanes[0]) if len(lanes) == 1 else _by_key(lanes, _positions(key_fields, fields))
+        case Gather(
+            fields=key_fields
+        ):  # one that nothing can be gathered by is refused, also if there is one task only
+            return _by_key(lanes, _positions(key_fields, fields))
         case PartialKey(fields=key_fields):
-            return _by_two_choices(lanes, [list(fields).index(field) for field in key_fields], choices)
+            return _by_two_choices(lanes, _positions(key_fields, fields), choices)
         case Broadcast():
-            return _to_all(lanes)
+            return _to_each(lanes)
         case ToOne():
             return straight(lanes[0])
         case Custom(route=route):
             return _by_function(lanes, route)
         case Direct():
-            return one_by_one(_refuse_undirected)
+            return ByFunction(_refuse_undirected)
     message = f"no routing for grouping {grouping!r}"
     raise AssertionError(message)
 
 
 def fan_out(routings: Sequence[Routing]) -> Routing:
     """Every tuple to each of them."""
-    if len(routings) == 1:
-        return routings[0]
-    if not routings:
-        return one_by_one(deque[Values](maxlen=0).append)  # nobody listens: the cheapest way to do nothing
-    puts = [routing.put for routing in routings]
+    return routings[0] if len(routings) == 1 else FanOut(routings)
 
-    def put(values: Values) -> None:
-        for one in puts:
-            one(values)
 
-    return one_by_one(put)
+def straight(lane: Lane) -> Routing:
+    """A routing that has one way only."""
+    return _to_each([lane])
 
 
 def choose(key: object, count: int) -> int:
@@ -103,128 +79,42 @@ def choose(key: object, count: int) -> int:
     return stable_hash(key) % count
 
 
-def one_by_one(put: Put) -> Routing:
-    """A routing that calls `put` for each tuple."""
-
-    def put_all(outputs: Iterable[Any], outlet: Outlet) -> None:
-        count = 0
-        try:
-            for values in outputs:
-                if values.__class__ is tuple:
-                    put(values)
-                    count += 1
-                else:
-                    outlet.emit_other(values)
-        finally:
-            outlet.emitted += count
-
-    return Routing(put, put_all)
+def _positions(key_fields: Iterable[str], fields: Sequence[str]) -> list[int]:
+    return [list(fields).index(field) for field in key_fields]
 
 
-def straight(lane: Lane) -> Routing:
-    """A routing that has one way only."""
-    put, put_each = one_by_one(lane.append)
-
-    def put_all(outputs: Iterable[Any], outlet: Outlet) -> None:
-        if outputs.__class__ is list and all_tuples(outputs):
-            lane.tuples.extend(outputs)
-            outlet.emitted += len(outputs)
-        else:
-            put_each(outputs, outlet)
-
-    return Routing(put, put_all)
+def _to_each(lanes: Sequence[Lane]) -> Routing:
+    return ToEach([lane.tuples for lane in lanes])
 
 
-def _to_all(lanes: Sequence[Lane]) -> Routing:
-    if len(lanes) == 1:
-        return straight(lanes[0])
-    put, put_each = fan_out([straight(lane) for lane in lanes])
-
-    def put_all(outputs: Iterable[Any], outlet: Outlet) -> None:
-        if outputs.__class__ is list and all_tuples(outputs):
-            for lane in lanes:
-                lane.tuples.extend(outputs)
-            outlet.emitted += len(outputs)
-        else:
-            put_each(outputs, outlet)
-
-    return Routing(put, put_all)
-
-
-class _RememberedKeys(dict[Any, Callable[[Any], None]]):
-    """From a key to its lane's append; a key that is not remembered is hashed.
+class _RememberedKeys(dict[Any, int]):
+    """From a key to the index of its task.
 
     What can be looked up at all is looked up as it is. Only what is not found then is made canonical.
     """
 
-    def __init__(self, appends: Sequence[Callable[[Any], None]]) -> None:
+    def __init__(self, tasks: int) -> None:
         super().__init__()
-        self._appends = appends
+        self._tasks = tasks
 
-    def __missing__(self, key: object) -> Callable[[Any], None]:
-        key = canonical_key(key)
-        append = self.get(key)
-        if append is None:
-            if len(self) >= MOST_CACHED_KEYS:
-                self.clear()
-            append = self[key] = self._appends[choose(key, len(self._appends))]
-        return append
-
-    def of_unhashable(self, key: object) -> Callable[[Any], None]:
-        """The same of a key that no dict takes as it is, such as a list. TypeError if it can be no key at all."""
+    def index_of(self, key: object) -> int:
+        """The index of a key that is not found as it is. TypeError if it can be no key at all."""
         key = canonical_key(key)
         try:
-            return self[key]
+            index = self.get(key)
         except TypeError:
             stable_hash(key)  # which says what is wrong with it
             raise
+        if index is None:
+            if len(self) >= MOST_CACHED_KEYS:
+                self.clear()
+            index = self[key] = choose(key, self._tasks)
+        return index
 
 
 def _by_key(lanes: Sequence[Lane], positions: Sequence[int]) -> Routing:
-    if len(lanes) == 1:
-        return straight(lanes[0])
-    append_for = _RememberedKeys([lane.append for lane in lanes])
-    if len(positions) > 1:
-        return one_by_one(_putting(append_for, positions))
-    position = positions[0]
-
-    # Nearly one_by_one, with the call per tuple taken out: this is the loop that word counts run through.
-    def put_all(outputs: Iterable[Any], outlet: Outlet) -> None:
-        count = 0
-        try:
-            for values in outputs:
-                if values.__class__ is tuple:
-                    try:
-                        append = append_for[values[position]]
-                    except TypeError:
-                        append = append_for.of_unhashable(values[position])
-                    append(values)
-                    count += 1
-                else:
-                    outlet.emit_other(values)
-        finally:
-            outlet.emitted += count
-
-    return Routing(_putting(append_for, positions), put_all)
-
-
-def _putting(append_for: _RememberedKeys, positions: Sequence[int]) -> Put:
-    key_of = itemgetter(*positions)
-
-    def put(values: Values) -> None:
-        key = key_of(values)
-        try:
-            append = append_for[key]
-        except TypeError:
-            append = append_for.of_unhashable(key)
-        append(values)
-
-    return put
-
-
-def _by_checked_key(lanes: Sequence[Lane], positions: Sequence[int]) -> Routing:
-    """As by key, but it refuses one that nothing can be gathered by, also if there is only one task to send it to."""
-    return one_by_one(_putting(_RememberedKeys([lane.append for lane in lanes]), positions))
+    remembered = _RememberedKeys(len(lanes))
+    return ByKey([lane.tuples for lane in lanes], positions, remembered, remembered.index_of)
 
 
 def _by_two_choices(lanes: Sequence[Lane], positions: Sequence[int], choices: TwoChoices) -> Routing:
@@ -235,20 +125,7 @@ def _by_two_choices(lanes: Sequence[Lane], positions: Sequence[int], choices: Tw
     def put(values: Values) -> None:
         appends[choose_one(key_of(values))](values)
 
-    # As in _by_key: one call less per tuple.
-    def put_all(outputs: Iterable[Any], outlet: Outlet) -> None:
-        count = 0
-        try:
-            for values in outputs:
-                if values.__class__ is tuple:
-                    appends[choose_one(key_of(values))](values)
-                    count += 1
-                else:
-                    outlet.emit_other(values)
-        finally:
-            outlet.emitted += count
-
-    return Routing(put, put_all)
+    return ByFunction(put)
 
 
 def _by_function(lanes: Sequence[Lane], route: CustomRoute) -> Routing:
@@ -266,7 +143,7 @@ def _by_function(lanes: Sequence[Lane], route: CustomRoute) -> Routing:
         for append in appends:
             append(values)
 
-    return one_by_one(put)
+    return ByFunction(put)
 
 
 def _refuse_undirected(values: Values) -> None:

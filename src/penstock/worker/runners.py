@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from inspect import isgeneratorfunction
 from itertools import chain, starmap
-from operator import attrgetter, length_hint
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Protocol
 
-from penstock._native import call_each
+from penstock._native import Calls
 from penstock.topology.bolts import KeyedBolt
 from penstock.topology.functions import FunctionBolt
 from penstock.transport.canonical_key import canonical_keys
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from penstock.worker.tasks import RunningTask
 
 __all__ = ["BatchRunner", "InputEdge", "RecordRunner", "Runner"]
-
-_ONE_STEP = (None,)
 
 
 class InputEdge:
@@ -99,73 +97,23 @@ class RecordRunner:
 
     def _run_tuples(self, tuples: Sequence[Any], edge: int) -> Iterable[None]:
         """Runs user code over tuples of one tree. If one gives much, what this returns goes on with it in steps."""
-        remaining = iter(tuples)
         key_of = self._inputs[edge].key_of if self._keyed else None
-        keys: Iterator[Any] | None = None
-        of_each: list[Any] = []
+        keys: list[Any] | None = None
         if key_of is not None:
-            of_each = canonical_keys([*map(key_of, tuples)])
+            keys = canonical_keys([*map(key_of, tuples)])
             if self.touch is not None:
-                self.touch(of_each)
-            keys = iter(of_each)
-        yielded: Iterator[Any] | None = None
-        if self._yields:
-            # Calling a generator function runs none of its code, so that the loop over tuples can be one in C.
-            process = self._process
-            results = map(process, remaining) if keys is None else map(process, keys, remaining)
-            yielded = chain.from_iterable(results)
-        while True:
-            try:
-                pieces = self._run_calls(remaining, keys) if yielded is None else self._run_generators(yielded)
-            except USER_ERRORS as error:  # it goes on with the next tuple
-                self._task.fail(error, tuples[len(tuples) - length_hint(remaining) - 1])
-            else:
-                return self._emit_rest(pieces, tuples, remaining, keys, yielded, of_each) if pieces else ()
+                self.touch(keys)
+        calls = self._task.outputs.run_calls(self._process, tuples, keys, self._task.fail, self._yields)
+        return () if calls is None else self._run_rest(calls, keys)
 
-    def _emit_rest(
-        self,
-        pieces: Iterable[None],
-        tuples: Sequence[Any],
-        remaining: Iterator[Any],
-        keys: Iterator[Any] | None,
-        yielded: Iterator[Any] | None,
-        of_each: list[Any],
-    ) -> Iterator[None]:
-        while pieces:
-            try:
-                for _ in pieces:
-                    yield
-                    if self.touch is not None and of_each:
-                        # What was saved or sent ahead meanwhile has to be again: these keys are still worked on.
-                        self.touch(of_each)
-                pieces = self._run_calls(remaining, keys) if yielded is None else self._run_generators(yielded)
-            except USER_ERRORS as error:
-                self._task.fail(error, tuples[len(tuples) - length_hint(remaining) - 1])
-
-    def _run_generators(self, yielded: Iterator[Any]) -> Iterable[None]:
-        """Emits what generators yield, until a piece is full: then it has to wait, and there may be more."""
-        return _ONE_STEP if self._task.outputs.emit_some(yielded, self._task.fail) else ()
-
-    def _run_calls(self, remaining: Iterator[Any], keys: Iterator[Any] | None) -> Iterable[None]:
-        """Calls `process` for one tuple after another, until there are no more, or what one gives may be much.
-
-        The latter is returned, to be emitted in pieces before the next call.
-        """
-        returned: list[Any] = []
-        outputs, fail = self._task.outputs, self._task.fail
-        try:
-            while (other := call_each(self._process, remaining, keys, returned)) is not None:
-                self._emit_returned(returned)
-                if pieces := outputs.emit_in_pieces(other, fail):
-                    return pieces
-        finally:
-            self._emit_returned(returned)
-        return ()
-
-    def _emit_returned(self, returned: list[Any]) -> None:
-        if returned:
-            self._task.outputs.emit_each(returned, self._task.fail)
-            returned.clear()
+    def _run_rest(self, calls: Calls, keys: list[Any] | None) -> Iterator[None]:
+        has_more = True
+        while has_more:
+            yield
+            if self.touch is not None and keys:
+                # What was saved or sent ahead meanwhile has to be again: these keys are still worked on.
+                self.touch(keys)
+            has_more = calls.go_on()
 
     def _tuples_of(self, arrival: Arrival) -> Sequence[Any]:
         if arrival.batch is None:

@@ -24,7 +24,7 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     credit_window_bytes: int = 1 << 20
     """What a task may have under way to a task of another worker."""
 
-    high_water_tuples: int = 8192
+    high_water_tuples: int = 16_384
     """How many tuples may wait for a task, before those that feed it help or pause."""
 
     high_water_ms: float = 100.0
@@ -43,7 +43,7 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     turn_tuples: int = 1024
     """How many tuples a task works through before the next task has its turn."""
 
-    spout_turn_tuples: int = 256
+    spout_turn_tuples: int = 1024
     """How many tuples a spout is asked for before the next task has its turn."""
 
     idle_spout_wait_us: int = 500

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
-
-from penstock._native import all_tuples
+from penstock._native import ByFunction, Routing
 from penstock.worker.lanes import Lane
-from penstock.worker.routing import Outlet, Routing, Values, one_by_one
+from penstock.worker.routing import Values
 
 __all__ = ["ShareTaker", "with_share"]
 
@@ -36,22 +33,10 @@ class ShareTaker:
 
 
 def with_share(plain: Routing, lane: Lane, taker: ShareTaker) -> Routing:
-    """A share goes down this lane, and the rest as always. Lists of tuples are split, and not looked at one by one."""
-    take, plain_put, plain_put_all, append = taker.take, plain.put, plain.put_all, lane.append
+    """A share goes down this lane, and the rest as always."""
+    take, plain_put, append = taker.take, plain.put, lane.append
 
-    def put_one(values: Values) -> None:
+    def put(values: Values) -> None:
         (append if take(1) else plain_put)(values)
 
-    put, put_each = one_by_one(put_one)
-
-    def put_all(outputs: Iterable[Any], outlet: Outlet) -> None:
-        if outputs.__class__ is not list or not all_tuples(outputs):
-            put_each(outputs, outlet)
-            return
-        taken = take(len(outputs))
-        lane.tuples.extend(outputs[:taken])
-        outlet.emitted += taken
-        if taken < len(outputs):
-            plain_put_all(outputs[taken:], outlet)
-
-    return Routing(put, put_all)
+    return ByFunction(put)

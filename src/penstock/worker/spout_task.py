@@ -7,6 +7,7 @@ import inspect
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from types import ModuleType
 from typing import Any, Literal
 
@@ -25,9 +26,8 @@ from penstock.transport.values import decode_value, encode_value
 from penstock.worker.arrival import EMPTY, Marker
 from penstock.worker.clock import steady_ns_of
 from penstock.worker.failures import USER_ERRORS, reason_of
-from penstock.worker.outputs import take_some
 from penstock.worker.resume import SpoutProgress
-from penstock.worker.tasks import RunningTask
+from penstock.worker.tasks import FLUSH_EVERY_NS, RunningTask
 
 __all__ = ["SINGLE", "SpoutTask", "TrialStage"]
 
@@ -42,6 +42,11 @@ TOLD_AT_FAILURES = 3
 """One that fails so often in a row is worth a notice: a hiccup is counted, and that is all."""
 
 MOST_HELD = 10_000
+
+MOST_CALLS_UNLOOKED = 64
+
+TAKEN_TOGETHER = 256
+"""How many outputs of an iterator are held before they are emitted: so many record batches may be among them."""
 
 
 class SpoutTask(RunningTask):
@@ -65,6 +70,8 @@ class SpoutTask(RunningTask):
         self._max_failures = 1 if isinstance(self.logic, GeneratorSpout) else max_failures
         self._backoff: Backoff | None = None
         """How often it has failed in a row, and until when it is not asked; None if it has not."""
+        self._calls_unlooked = 1
+        """After how many calls of `next` it looks at the clock."""
         self._broken_by: str | None = None
         """The last exception, if it has ended a generator within the spout: that is at its end now, not complete."""
         self._trouble: str | None = None
@@ -119,7 +126,16 @@ class SpoutTask(RunningTask):
         if self._backoff is not None and self._backoff.is_waiting(steady_ns_of(self.clock)()):
             return
         has_worked = False
+        calls, look_at = 0, self._calls_unlooked
+        began_ns = self.clock.now_ns()
         while outputs.emitted < most and not self.draining:
+            if calls == look_at:  # what the last calls gave has waited long enough
+                now_ns = self.clock.now_ns()
+                self._pace(calls, now_ns - began_ns)
+                if now_ns - began_ns >= FLUSH_EVERY_NS:
+                    break
+                look_at += self._calls_unlooked
+            calls += 1
             try:
                 out = next_output()
             except StopIteration:
@@ -150,13 +166,18 @@ class SpoutTask(RunningTask):
                 break
         self._backoff = None
 
+    def _pace(self, calls: int, took_ns: int) -> None:
+        """Looks at the clock so often that what was emitted is flushed in time, and no more: a look costs time, too."""
+        fitting = calls * FLUSH_EVERY_NS // (4 * max(1, took_ns))
+        self._calls_unlooked = max(1, min(MOST_CALLS_UNLOOKED, fitting))
+
     def _emit_given(self, given: Iterator[Any], most: int) -> bool:
         """Emits what `next` gave, until so many are emitted; False if it raises, which is the spout's failure."""
         outputs = self.outputs
         while (room := most - outputs.emitted) > 0:
             some: list[Any] = []
             try:
-                has_more = take_some(given, room, some)
+                has_more = _take_some(given, room, some)
             except USER_ERRORS as error:
                 self._given = None
                 self._emit(some)  # what came before
@@ -291,6 +312,23 @@ class SpoutTask(RunningTask):
     def drain(self) -> None:
         """No more tuples: the end marker follows what was emitted."""
         self.draining = True
+
+
+def _take_some(outputs: Iterator[Any], most: int, into: list[Any]) -> bool:
+    """Takes the next of what a spout gives; whether there may be more. What it raises comes through.
+
+    A loop in C, which takes a record batch by itself: it may be many rows.
+    """
+    for first in outputs:
+        into.append(first)
+        if first.__class__ is not tuple and isinstance(
+            first.values if isinstance(first, Emit) else first, pa.RecordBatch
+        ):
+            return True
+        most = min(most, TAKEN_TOGETHER)
+        into.extend(islice(outputs, most - 1))
+        return len(into) == most
+    return False
 
 
 def _has_ended_generator(logic: Any, error: BaseException) -> bool:

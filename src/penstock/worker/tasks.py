@@ -17,7 +17,11 @@ if TYPE_CHECKING:
     from penstock.worker.opened_logic import OpenedLogic
     from penstock.worker.tracking import Keeper
 
-__all__ = ["RunningTask"]
+__all__ = ["FLUSH_EVERY_NS", "RunningTask"]
+
+FLUSH_EVERY_NS = 500_000
+"""How long what was emitted waits for the end of a turn at most, unless a call takes longer: else those that it is for
+would have nothing to do meanwhile, and then much at once."""
 
 
 class RunningTask:

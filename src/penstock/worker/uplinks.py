@@ -306,10 +306,13 @@ class Uplinks:
         uplink = self._by_edge.get(arrival.edge)
         return uplink is not None and uplink.absorb(arrival)
 
+    @property
+    def is_in_use(self) -> bool:
+        """Whether anything is put together on its way through this worker."""
+        return bool(self._by_edge)
+
     def flush(self, exhausted: set[Channel]) -> int:
         """Sends on what has piled up in a turn; returns how many tuples."""
-        if not self._by_edge:
-            return 0
         sent = sum(uplink.flush(exhausted) for uplink in self._by_edge.values())
         self.blocked = {channel for uplink in self._by_edge.values() for channel in uplink.blocked()}
         return sent

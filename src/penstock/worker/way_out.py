@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from penstock.flow.backlog import OutgoingPolicy, policy_of
 from penstock.flow.giving_way import GivingWay
@@ -13,6 +13,9 @@ from penstock.transport.board import MOST_OPERATORS, BoardSlot
 from penstock.transport.frames import FrameKind
 from penstock.transport.ring import Route
 from penstock.worker.waiting_frames import ByTask, InOneLine, WaitingFrames
+
+if TYPE_CHECKING:
+    from penstock.worker.carriers import Carrier
 
 __all__ = ["Leaving", "WayOut"]
 
@@ -64,6 +67,10 @@ class WayOut:
         self._book = book
         self._steady_ns = steady_ns
         self._slot = slot
+        self.congested: dict[Carrier, None] = {}
+        """The carriers that keep frames because these cannot leave now, in the order in which that began."""
+        self._has_told = False
+        """Whether others of the node still read that something waits here."""
         self._giving: dict[int, GivingWay] = {}
         self._look_at_ns = 0
         self.held: Collection[int] = ()
@@ -92,9 +99,20 @@ class WayOut:
             return ~edge, 0
         return operator, route.source
 
+    @property
+    def is_at_work(self) -> bool:
+        """Whether there is anything to do here: only then is it asked."""
+        return bool(self.congested) or self._has_told
+
+    def pump(self, carriers: Iterable[Leaving]) -> int:
+        """Sends what can leave now of what was kept; returns how many frames. For turns in which it `is_at_work`."""
+        self.look(carriers)
+        return sum(carrier.pump(self.held) for carrier in [*self.congested])
+
     def look(self, carriers: Iterable[Leaving]) -> None:
-        """Tells the others of the node what waits here, and finds out who has more. For every turn."""
+        """Tells the others of the node what waits here, and finds out who has more."""
         if self._slot is None or self._policy != "lbf":
+            self._has_told = False
             return
         now_ns = self._steady_ns()
         if now_ns < self._look_at_ns:
@@ -110,7 +128,8 @@ class WayOut:
             elif (slot := carrier.slot) is not None:
                 slots.append(slot)
         self._slot.write(own, now_ns)
-        self.held = self._held(own, slots, now_ns) if any(own) else ()
+        self._has_told = any(own)
+        self.held = self._held(own, slots, now_ns) if self._has_told else ()
 
     def _held(self, own: Sequence[int], slots: Iterable[BoardSlot], now_ns: int) -> set[int]:
         others = [0] * MOST_OPERATORS

@@ -137,7 +137,7 @@ class Wiring:
         """There are ways to these workers, unless there were before."""
         for peer, way in ways.items():
             if peer not in self.carriers:
-                self.carriers[peer] = Carrier(way, self.credit, self.way_out.waiting_frames())
+                self.carriers[peer] = Carrier(way, self.credit, self.way_out.waiting_frames(), self.way_out.congested)
 
     def opener(self, *, tracked: bool) -> FrameOpener:
         """What opens the frames that come."""

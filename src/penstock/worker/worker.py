@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
-from typing import Protocol
 
-from penstock._native import Record
-from penstock.flow.credit import CreditTaker, target_of_edge
+from penstock.flow.credit import Channel, CreditTaker, target_of_edge
 from penstock.flow.spare_time import SpareTime
 from penstock.transport.frames import FrameKind
 from penstock.transport.ring import Route
@@ -14,7 +12,7 @@ from penstock.worker.acks import Acks
 from penstock.worker.arrival import Arrival, Marker
 from penstock.worker.bolt_task import BoltTask
 from penstock.worker.care import Care, Notes
-from penstock.worker.carriers import Carrier, FrameWay
+from penstock.worker.carriers import Carrier, FrameWay, RingWay
 from penstock.worker.casts import Casts
 from penstock.worker.checkpoints import Checkpoints, NotSaved, Saved
 from penstock.worker.clock import Clock, steady_ns_of
@@ -34,18 +32,19 @@ from penstock.worker.settings import WorkerSettings
 from penstock.worker.spout_task import SpoutTask
 from penstock.worker.ticks import Ticks
 from penstock.worker.uplinks import Uplinks
+from penstock.worker.wakeup import READ_AT_MOST, Inbox
 from penstock.worker.way_out import WayOut
 
-__all__ = ["Inbox", "Worker"]
+__all__ = ["Worker"]
 
-READ_AT_MOST = 256
+WATCHFUL_S = 0.02
+"""How long a worker sleeps at most while it has to watch the time."""
 
+MOST_SPOUT_WAIT_NS = 50_000_000
+"""How long a spout that has had nothing for a while is not asked."""
 
-class Inbox(Protocol):
-    """Where frames from other workers arrive: a ring, or a test's stand-in."""
-
-    def read_many(self, max_records: int = READ_AT_MOST, timeout_s: float | None = None) -> list[Record]:
-        """What has arrived; waits at most `timeout_s` for the first."""
+MOST_FED_WAIT_NS = 5_000_000
+"""The same where Spark pushes into a spout, which wakes nobody."""
 
 
 class Worker:
@@ -120,6 +119,10 @@ class Worker:
             takers=redirection.takers,
         )
         self.begun = False
+        self._is_restless = True
+        """Whether the last turn has left something to do."""
+        self._spouts_gave_ns = self._steady_ns()
+        """When a spout last had something."""
         self._careful_epochs = 0
 
     @property
@@ -187,58 +190,126 @@ class Worker:
         for spout in self.spouts:
             spout.drain()
 
+    def turn(self, most_s: float) -> int:
+        """Sleeps until there is something to do, for `most_s` at most, unless the last turn has left some; and does it.
+
+        Returns how much there was to do, 0 for nothing.
+        """
+        return self._run_tasks(self._take(0.0) if self._is_restless else self.idle(most_s))
+
+    @property
+    def is_restless(self) -> bool:
+        """Whether the next turn has something to do, whatever arrives until then."""
+        return self._is_restless
+
+    @property
+    def is_eventful(self) -> bool:
+        """Whether a turn may have brought something that the controller waits for, beside what is in reports."""
+        return (
+            self._checkpoints is not None
+            or (self._acks is not None and bool(self.roster.spouts))  # whose trials it leads
+            or self.moving.has_news
+        )
+
+    def stir(self) -> None:
+        """Something has happened of which the worker does not know: the next turn does not sleep."""
+        self._is_restless = True
+
     def do_work(self) -> int:
-        """One turn; returns how much there was to do, 0 for nothing."""
-        work = self.intake.take(self._inbox.read_many(READ_AT_MOST, 0))
-        self.pressure.begin_turn()
-        exhausted = self.pressure.exhausted()
-        if self.uplinks.blocked:
-            exhausted = exhausted | self.uplinks.blocked
-        settings = self._settings
+        """One turn without a sleep; returns how much there was to do, 0 for nothing."""
+        return self._run_tasks(self._take(0.0))
+
+    def idle(self, most_s: float) -> int:
+        """Nothing to do: sleeps until a frame arrives, a tick is due or a spout should be asked again.
+
+        Takes what has arrived, and returns how many frames that were.
+        """
+        if self.begun and self.roster.has_live_spouts:
+            most_s = min(most_s, self._spout_wait_s())
+        if self._way_out.congested or self.moving.is_copying:
+            most_s = min(most_s, 0.0005)
+        elif self.pressure.is_at_work or self._casts.is_in_use:  # which do some things by the clock
+            most_s = min(most_s, WATCHFUL_S)
+        if (next_ns := self.next_due_ns) is not None:
+            most_s = max(0.0, min(most_s, (next_ns - self._steady_ns()) / 1e9))
+        began_ns = self._steady_ns()
+        taken = self._take(most_s)
+        self._spare_time.idled(began_ns, self._steady_ns())
+        return taken
+
+    def _take(self, most_s: float) -> int:
+        records = self._inbox.read_many(READ_AT_MOST, most_s)
+        return self.intake.take(records) if records else 0
+
+    def _spout_wait_s(self) -> float:
+        """How long until spouts that have nothing are asked again: an eighth of the time that they have had nothing.
+
+        So what a spout has is late by that share at most, and one that never has anything costs nothing.
+        """
+        least_ns = self._settings.idle_spout_wait_us * 1000
+        silent_ns = self._steady_ns() - self._spouts_gave_ns
+        most_ns = MOST_FED_WAIT_NS if self.roster.has_fed_spouts else MOST_SPOUT_WAIT_NS
+        return max(least_ns, min(silent_ns // 8, most_ns)) / 1e9
+
+    def _run_tasks(self, work: int) -> int:
+        """Lets every task that has something to do have its turn; what only serves that comes after it.
+
+        A part that is not in use, or has nothing to do, is not called: that is what makes a turn with one tuple short.
+        """
+        pressure, uplinks, settings = self.pressure, self.uplinks, self._settings
+        pressure.begin_turn()
+        exhausted = pressure.exhausted()
+        if uplinks.blocked:
+            exhausted = exhausted | uplinks.blocked
         self._ticks.note_due()
-        if self.begun:
-            for spout in self.roster.spouts:
-                if not spout.ended:
-                    work += spout.run(exhausted, min(settings.spout_turn_tuples, self.pressure.room_tuples(spout)))
+        if self.begun and self.roster.spouts:
+            work += self._run_spouts(exhausted)
+        left = 0
         for bolt in self.roster.runnable:
-            if bolt.has_work:
-                work += bolt.run(exhausted, settings.turn_tuples, self.pressure.room_tuples(bolt))
-        work += self.redirection.work(exhausted)
-        self.pressure.end_turn()
-        work += self.uplinks.flush(self.pressure.exhausted())
-        for debt in self.uplinks.debts():
-            self._returns.processed(*debt, self.uplinks.assignment)
-        self._way_out.look(self._carriers.values())
-        for carrier in self._carriers.values():
-            if carrier.waiting_frames:
-                work += carrier.pump(self._way_out.held)
+            # One that is kept from working is not what the next turn is for: what lets it go on wakes the worker.
+            if bolt.has_work and (done := bolt.run(exhausted, settings.turn_tuples, pressure.room_tuples(bolt))):
+                work += done
+                left += bolt.has_work
+        left += self.redirection.work(exhausted)
+        pressure.end_turn()
+        if uplinks.is_in_use:
+            left += uplinks.flush(pressure.exhausted())
+            for debt in uplinks.debts():
+                self._returns.processed(*debt, uplinks.assignment)
+        if self._way_out.is_at_work:
+            left += self._way_out.pump(self._carriers.values())
         self._returns.send()
-        self._casts.tell()
+        if self._casts.is_in_use:
+            self._casts.tell()
         if self._acks is not None:
             self._acks.tell()
             self._acks.note_passed(self.roster.everything)
         if self._checkpoints is not None:
             self._checkpoints.save_ended()
-        return work + self.moving.work()
+        if self.moving.is_busy:
+            left += self.moving.work()
+        work += left
+        # A spout may have been let go by what came after its turn; bolts have their turns in the order of the topology,
+        # so where none of them has anything left, nothing is.
+        self._is_restless = work > 0 and (left > 0 or (self.begun and self.roster.has_live_spouts))
+        return work
 
-    def idle(self, most_s: float) -> None:
-        """Nothing to do: sleeps until a frame arrives, a tick is due or a spout should be asked again."""
-        if self.begun and any(not spout.ended for spout in self.spouts):
-            most_s = min(most_s, self._settings.idle_spout_wait_us / 1e6)
-        if self.moving.is_copying or any(carrier.waiting_frames for carrier in self._carriers.values()):
-            most_s = min(most_s, 0.0005)
-        if (next_ns := self.next_due_ns) is not None:
-            most_s = max(0.0, min(most_s, (next_ns - self._steady_ns()) / 1e9))
-        began_ns = self._steady_ns()
-        records = self._inbox.read_many(READ_AT_MOST, most_s)
-        self._spare_time.idled(began_ns, self._steady_ns())
-        self.intake.take(records)
+    def _run_spouts(self, exhausted: set[Channel]) -> int:
+        most, emitted = self._settings.spout_turn_tuples, 0
+        for spout in self.roster.spouts:
+            if not spout.ended:
+                emitted += spout.run(exhausted, min(most, self.pressure.room_tuples(spout)))
+        if emitted:
+            self._spouts_gave_ns = self._steady_ns()
+        return emitted
 
     @property
     def next_due_ns(self) -> int | None:
         """When the next tick is due, or what is lent, by the steady time of its clock; None if nothing is."""
-        dues = (self._ticks.next_ns, self.redirection.lending.next_due_ns)
-        return min((due for due in dues if due is not None), default=None)
+        tick_ns, late_ns = self._ticks.next_ns, self.redirection.lending.next_due_ns
+        if tick_ns is None or late_ns is None:
+            return late_ns if tick_ns is None else tick_ns
+        return min(tick_ns, late_ns)
 
     @property
     def ended(self) -> bool:
@@ -247,7 +318,7 @@ class Worker:
             all(running.ended for running in self.roster.everything)
             and self.moving.is_settled
             and not self.uplinks.pending
-            and not any(carrier.waiting_frames for carrier in self._carriers.values())
+            and not self._way_out.congested
         )
 
     def lose(self, peer: int, generation: int) -> None:
@@ -327,6 +398,12 @@ class Worker:
         for carrier in self._carriers.values():
             carrier.look_after_peer()
         return [peer for peer, carrier in self._carriers.items() if carrier.gone]
+
+    @property
+    def doors(self) -> dict[RingWay, int]:
+        """The ways to peers of this node, each with the descriptor whose other end the kernel closes at their death."""
+        ways = [way for carrier in self._carriers.values() if (way := carrier.ring_way) is not None]
+        return {way: way.door for way in ways}
 
     @property
     def lost_tuples(self) -> int:
