@@ -3,6 +3,7 @@
 #   PYTHON=/path/to/python   the interpreter to use (default: the first on PATH that is 3.11 or newer)
 #   ARGS="..."               passed on to the program that the target runs
 #   BENCH=name               which benchmark `make bench` runs (default: ipc)
+#   BASE=commit              what `make bench-gate` compares with (default: the last tag, else bench/gate_base)
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -41,7 +42,7 @@ endef
 
 .PHONY: help
 help: ## list the targets
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
 
 .PHONY: setup
 setup: $(VENV)/.installed ## only make the environment; the other targets do it when they need it
@@ -145,6 +146,10 @@ fresh: ## the README's commands in a new clone of HEAD, with an empty home, no p
 .PHONY: bench
 bench: $(VENV)/.benched ## run a benchmark: make bench BENCH=ipc ARGS="--quick --json"
 	$(BIN)/python -m bench $(BENCH) $(ARGS)
+
+.PHONY: bench-gate
+bench-gate: $(VENV)/.installed $(VENV)/.java ## whether this tree is slower than the last release, here and now: make bench-gate ARGS="--short"
+	$(BIN)/python -m bench.gate $(if $(BASE),--base $(BASE)) $(ARGS)
 
 .PHONY: clean
 clean: ## remove the environment and everything that was built

@@ -17,13 +17,23 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
 
     cpu: str
     cores: int
-    load_average: float
+    load_average: float | None
     """How many processes wanted a core when this was asked: near 0, or the figures were measured in a crowd."""
     memory_gb: float
     kernel: str
     python: str
     java: str | None
     packages: dict[str, str]
+
+    @property
+    def text(self) -> str:
+        """In one line."""
+        load = "" if self.load_average is None else f" (load average {self.load_average:g} at the start)"
+        versions = ", ".join(f"{name} {version}" for name, version in self.packages.items())
+        return (
+            f"{self.cpu}, {self.cores} cores{load}, {self.memory_gb:g} GB; {self.kernel}; {self.python}; "
+            f"{self.java or 'no Java'}; {versions}"
+        )
 
 
 def describe_machine() -> Machine:

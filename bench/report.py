@@ -1,6 +1,7 @@
 """What a benchmark returns, and the three ways to show it: on a terminal, as Markdown, as one line of JSON."""
 
 import operator
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -50,6 +51,10 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     goals: tuple[Goal, ...]
     tables: tuple[Table, ...]
     plots: tuple[Path, ...] = ()
+    rounds: int | None = None
+    """How many interleaved rounds the figures are of, where there is one number for all."""
+    cpu_us_per_record: dict[str, float] = {}
+    """User and system time of all processes of a side over the records it took, where it was measured."""
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,43 +78,39 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.json.encode(line).decode()
 
     def to_markdown(self) -> str:
-        """The tables and plots, for the documentation."""
-        parts = [f"# {self.bench}", self._machine_text()]
-        for table in self.tables():
-            lines = [table.columns, tuple("---" for _ in table.columns), *table.rows]
-            parts.append(f"## {table.title}")
-            parts.append("\n".join("| " + " | ".join(cells).replace("\n", "<br>") + " |" for cells in lines))
-            parts.extend([table.note] if table.note else [])
+        """The tables and plots, to be read."""
+        parts = [f"# {self.bench}", self.machine.text]
+        parts.extend(table_markdown(table, level=2) for table in self.tables())
         parts.extend(f"![{plot.stem}]({plot.name})" for plot in self.outcome.plots)
         return "\n\n".join(parts) + "\n"
 
     def tables(self) -> tuple[Table, ...]:
         """All tables that have rows; the goals last."""
-        return tuple(table for table in (*self.outcome.tables, self._goals_table()) if table.rows)
+        return tuple(table for table in (*self.outcome.tables, goals_table(self.outcome.goals)) if table.rows)
 
-    def _goals_table(self) -> Table:
-        return Table(
-            title="Goals",
-            columns=("goal", "wanted", "measured", "holds"),
-            rows=tuple(
-                (
-                    goal.name,
-                    goal.text,
-                    "not measured" if goal.value is None else format_figure(goal.value),
-                    "yes" if goal.holds else "NO",
-                )
-                for goal in self.outcome.goals
-            ),
-        )
 
-    def _machine_text(self) -> str:
-        machine = self.machine
-        versions = ", ".join(f"{name} {version}" for name, version in machine.packages.items())
-        return (
-            f"{machine.cpu}, {machine.cores} cores (load average {machine.load_average:g} at the start), "
-            f"{machine.memory_gb:g} GB; {machine.kernel}; "
-            f"{machine.python}; {machine.java or 'no Java'}; {versions}"
-        )
+def goals_table(goals: Sequence[Goal]) -> Table:
+    """The figures to beat, and what became of them."""
+    return Table(
+        title="Goals",
+        columns=("goal", "wanted", "measured", "holds"),
+        rows=tuple(
+            (
+                goal.name,
+                goal.text,
+                "not measured" if goal.value is None else format_figure(goal.value),
+                "yes" if goal.holds else "NO",
+            )
+            for goal in goals
+        ),
+    )
+
+
+def table_markdown(table: Table, level: int) -> str:
+    """A heading of so many marks, the table, and its note."""
+    lines = [table.columns, tuple("---" for _ in table.columns), *table.rows]
+    drawn = "\n".join("| " + " | ".join(cells).replace("\n", "<br>") + " |" for cells in lines)
+    return "\n\n".join([f"{'#' * level} {table.title}", drawn, *([table.note] if table.note else [])])
 
 
 def show(report: Report, console: Console) -> None:

@@ -25,17 +25,25 @@ class Spread(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Distribution(msgspec.Struct, frozen=True, kw_only=True):
-    """The latencies of one round in three numbers, in the unit they came in."""
+    """The latencies of one round in a few numbers, in the unit they came in."""
 
     mean: float
     p50: float
     p99: float
+    p999: float
+    highest: float
 
     @classmethod
     def of(cls, values: Iterable[float]) -> "Distribution":
         """Mean and percentiles of at least one value."""
         ordered = sorted(values)
-        return cls(mean=statistics.fmean(ordered), p50=percentile(ordered, 0.50), p99=percentile(ordered, 0.99))
+        return cls(
+            mean=statistics.fmean(ordered),
+            p50=percentile(ordered, 0.50),
+            p99=percentile(ordered, 0.99),
+            p999=percentile(ordered, 0.999),
+            highest=ordered[-1],
+        )
 
 
 def percentile(ordered: Sequence[float], fraction: float) -> float:

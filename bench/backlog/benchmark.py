@@ -29,6 +29,7 @@ def run(settings: RunSettings) -> Outcome:
             "measured": msgspec.to_builtins(measured),
         },
         goals=(*simulation_goals(cells), *latency_goals(measured)),
+        rounds=plan.rounds,
         tables=(*simulation_tables(cells, plan.seeds), *latency_tables(measured, plan.rounds)),
         plots=(*save_simulation_charts(settings.out, cells), *save_latency_charts(settings.out, measured)),
     )

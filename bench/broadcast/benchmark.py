@@ -28,6 +28,7 @@ def run(settings: RunSettings) -> Outcome:
             "simulated": msgspec.to_builtins(simulated),
         },
         goals=goals(measured),
+        rounds=plan.rounds,
         tables=(*tables(measured, plan.rounds), *simulation_tables(simulated)),
         plots=(*save_charts(settings.out, measured), *save_simulation_charts(settings.out, simulated)),
     )

@@ -38,6 +38,7 @@ def run(settings: RunSettings) -> Outcome:
     return Outcome(
         figures={"rates": rates, "left_out": contest.left_out, "rows": {work.name: rows.rows for work, rows in works}},
         goals=frames_goals(rates),
+        rounds=plan.rounds,
         tables=(
             *(rates_table(_TITLES[work.name], rates[work.name], rows.rows, plan.rounds) for work, rows in works),
             left_out_table(contest.left_out),

@@ -68,6 +68,7 @@ def run(settings: RunSettings) -> Outcome:
             "paper": paper_figures(),
         },
         goals=ipc_goals(latency, throughput),
+        rounds=plan.rounds,
         tables=tables,
         plots=save_charts(settings.out, latency, ring_size),
     )

@@ -94,11 +94,15 @@ class Pair:
         """Messages per second, unthrottled, over so many messages that it takes `at_least_s`."""
         count = _FIRST_FLOOD
         while True:
-            sent, got = self._together(f"drain {count}", f"flood {size_bytes} {count}")
-            elapsed_s = (got.finished_ns - sent.started_ns) / 1e9
+            elapsed_s = self.flood_s(size_bytes, count)
             if elapsed_s >= at_least_s:
                 return count / elapsed_s
             count *= 4
+
+    def flood_s(self, size_bytes: int, count: int) -> float:
+        """How long so many messages take, unthrottled."""
+        sent, got = self._together(f"drain {count}", f"flood {size_bytes} {count}")
+        return (got.finished_ns - sent.started_ns) / 1e9
 
     def close(self) -> None:
         """End both processes."""

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 _MAX_BATCH = 256
 # A batch is one record, and a record larger than an eighth of the ring would be cut into packets.
 _RECORDS_PER_RING = 8
+_SPIN_US = 20
 
 AddressPipe = tuple["Connection[Any, Any]", "Connection[Any, Any]"]
 
@@ -35,7 +36,8 @@ class Ring(PythonTransport[AddressPipe]):
         """Create the ring."""
         from penstock.transport.ring import RingReader, RingSettings
 
-        reader = RingReader.create(RingSettings(capacity_bytes=self.capacity_bytes))
+        # A core is free for the reader here, as for those it is compared with: it may spin.
+        reader = RingReader.create(RingSettings(capacity_bytes=self.capacity_bytes, max_spin_us=_SPIN_US))
         _, tell = link
         tell.send(reader.address)
         return self._receiving(reader)

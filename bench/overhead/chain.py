@@ -20,16 +20,36 @@ class Paced(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.rate_per_s:,} tuples/s"
 
 
+class Flooded(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of an unthrottled run."""
+
+    tuples: int
+    elapsed_s: float
+    """From the first tuple at A to the last at C."""
+    cpu_us_per_tuple: float
+    """User and system time of all three processes together."""
+
+
+class Latencies(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of a run at a rate."""
+
+    latencies_ns: list[int]
+    """How long each tuple took from A to C, without the warm-up."""
+    cpu_us_per_tuple: float
+    """User and system time of all three processes together, over all tuples."""
+
+
 class Chain(Protocol):
     """Three processes, A to B to C; B makes a new tuple of each, C takes it."""
 
     name: str
+    processes: int = 3
 
     def absence(self) -> str | None:
         """Why it cannot be measured here, if so."""
 
-    def flood_s(self, count: int) -> float:
-        """Send so many tuples as fast as they go; the seconds from the first at A to the last at C."""
+    def flood(self, count: int) -> Flooded:
+        """Send so many tuples as fast as they go."""
 
-    def latencies_ns(self, paced: Paced) -> list[int]:
-        """Send tuples at a rate; how long each took from A to C, without the warm-up."""
+    def pace(self, paced: Paced) -> Latencies:
+        """Send tuples at a rate."""

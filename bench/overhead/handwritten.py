@@ -1,6 +1,5 @@
 """The chain as a careful programmer writes it: three Python processes, ZeroMQ over ipc, msgspec on the wire."""
 
-import multiprocessing
 import tempfile
 import time
 from collections.abc import Callable
@@ -12,10 +11,10 @@ from typing import Any
 import msgspec
 import zmq
 
-from bench.overhead.chain import Chain, ChainError, Paced
+from bench.overhead.chain import Chain, ChainError, Flooded, Latencies, Paced
+from bench.overhead.stage import Stage, metered
 from bench.overhead.tuples import BODY, paced_stamps
 
-_PATIENCE_S = 60.0
 _HIGH_WATER = 1000  # messages; ZeroMQ's default: as bounded as a ring is
 
 
@@ -42,76 +41,36 @@ class Handwritten(Chain):
         """It is always there."""
         return None
 
-    def flood_s(self, count: int) -> float:
+    def flood(self, count: int) -> Flooded:
         """Whole batches only: the count is rounded up."""
         count = -(-count // self.batch) * self.batch
-        started_ns, (finished_ns, _) = self._run(partial(_flood, count=count), partial(_drain, count=count))
-        return (finished_ns - started_ns) / 1e9
+        started_ns, (finished_ns, _), cpu_s = self._run(partial(_flood, count=count), partial(_drain, count=count))
+        return Flooded(tuples=count, elapsed_s=(finished_ns - started_ns) / 1e9, cpu_us_per_tuple=cpu_s * 1e6 / count)
 
-    def latencies_ns(self, paced: Paced) -> list[int]:
+    def pace(self, paced: Paced) -> Latencies:
         """Only for a message per tuple: who batches by hand has to say how long a tuple may wait for others."""
         if self.batch != 1:
             message = f"{self.name}: wanted a message per tuple to measure latency"
             raise ChainError(message)
         count = paced.warm_up + paced.count
-        _, (_, latencies) = self._run(
+        _, (_, latencies), cpu_s = self._run(
             partial(_pace, rate_per_s=paced.rate_per_s, count=count), partial(_collect, count=count)
         )
-        return latencies[paced.warm_up :]
+        return Latencies(latencies_ns=latencies[paced.warm_up :], cpu_us_per_tuple=cpu_s * 1e6 / count)
 
-    def _run(self, produce: Callable[..., int], consume: Callable[..., Taken]) -> tuple[int, Taken]:
-        """Start C, B and A, each when the one before listens; what A and C answer."""
+    def _run(self, produce: Callable[..., int], consume: Callable[..., Taken]) -> tuple[int, Taken, float]:
+        """Start C, B and A, each when the one before listens; what A and C answer, and the CPU time of all three."""
         with tempfile.TemporaryDirectory(prefix="penstock-bench-") as folder, ExitStack() as stack:
             from_a, from_b = f"ipc://{folder}/a", f"ipc://{folder}/b"
             c = stack.enter_context(Stage(_stage_c, from_b, self.batch, consume))
             b = stack.enter_context(Stage(_stage_b, from_a, from_b, self.batch))
             a = stack.enter_context(Stage(_stage_a, from_a, self.batch, produce))
+            meter = metered(a, b, c)
             started_ns = a.answer()
             taken = c.answer()
+            meter.look()
             b.stop()
-            return started_ns, taken
-
-
-class Stage:
-    """One of the processes; ready when constructed."""
-
-    def __init__(self, target: Callable[..., None], *arguments: Any) -> None:
-        """Start it, and wait until it is ready."""
-        context = multiprocessing.get_context("spawn")
-        self._name = target.__name__
-        self._pipe, theirs = context.Pipe()
-        self._process = context.Process(target=target, args=(theirs, *arguments), daemon=True)
-        self._process.start()
-        theirs.close()
-        try:
-            self.answer()
-        except BaseException:
-            self.stop()
-            raise
-
-    def __enter__(self) -> "Stage":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
-
-    def answer(self) -> Any:
-        """Wait for what it says."""
-        try:
-            if self._pipe.poll(_PATIENCE_S):
-                return self._pipe.recv()
-        except EOFError:
-            self._process.join()
-            message = f"{self._name} died, exit code {self._process.exitcode}"
-            raise ChainError(message) from None
-        message = f"{self._name} said nothing for {_PATIENCE_S:g} s"
-        raise ChainError(message)
-
-    def stop(self) -> None:
-        """End it, whatever it is doing."""
-        self._process.kill()
-        self._process.join()
-        self._pipe.close()
+            return started_ns, taken, meter.taken_s
 
 
 Send = Callable[[bytes], Any]

@@ -1,17 +1,20 @@
 """The chain as a Penstock topology: a spout and two record bolts, a worker each."""
 
 import json
+import os
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 import penstock as ps
-from bench.overhead.chain import Chain, ChainError, Paced
+from bench.cpu import CpuMeter
+from bench.overhead.chain import Chain, ChainError, Flooded, Latencies, Paced
 from bench.overhead.tuples import BODY, Pacer
 
 _EMITTED_AT_ONCE = 64
 _ANSWER_FILE = "answer.json"
+_PROCESS_SUFFIX = ".process"
 _FIELDS = ("stamp_ns", "body")
 
 
@@ -19,7 +22,7 @@ class Topology(Chain):
     """Runs on the SparkSession that is active."""
 
     name = "Penstock"
-    workers = 3
+    workers = Chain.processes
 
     def __init__(self) -> None:
         """Nothing has run yet."""
@@ -32,32 +35,37 @@ class Topology(Chain):
         """It is always there."""
         return None
 
-    def flood_s(self, count: int) -> float:
+    def flood(self, count: int) -> Flooded:
         """A bounded run."""
         asked_ns = time.monotonic_ns()
-        answer = _run(Flood(count), Drain)
+        answer = _run(Flood, (count,), Drain)
         self.stop_s.append((time.monotonic_ns() - answer["finished_ns"]) / 1e9)
         self.start_s.append((answer["first_ns"] - asked_ns) / 1e9)
         if answer["taken"] != count:
             message = f"of {count} tuples {answer['taken']} arrived"
             raise ChainError(message)
-        return float(answer["finished_ns"] - answer["started_ns"]) / 1e9
+        return Flooded(
+            tuples=count,
+            elapsed_s=(answer["finished_ns"] - answer["started_ns"]) / 1e9,
+            cpu_us_per_tuple=answer["cpu_s"] * 1e6 / count,
+        )
 
-    def latencies_ns(self, paced: Paced) -> list[int]:
+    def pace(self, paced: Paced) -> Latencies:
         """A bounded run."""
         count = paced.warm_up + paced.count
-        latencies: list[int] = _run(Steady(paced.rate_per_s, count), Collect)["latencies_ns"]
+        answer = _run(Steady, (paced.rate_per_s, count), Collect)
+        latencies: list[int] = answer["latencies_ns"]
         if len(latencies) != count:
             message = f"of {count} tuples {len(latencies)} arrived"
             raise ChainError(message)
-        return latencies[paced.warm_up :]
+        return Latencies(latencies_ns=latencies[paced.warm_up :], cpu_us_per_tuple=answer["cpu_s"] * 1e6 / count)
 
 
-def _run(spout: ps.Spout, sink: type["Sink"]) -> dict[str, Any]:
+def _run(spout: type["Flood | Steady"], how: tuple[int, ...], sink: type["Sink"]) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="penstock-bench-") as folder:
         topology = ps.Topology("overhead")
-        a = topology.spout("a", spout)
-        b = topology.bolt("b", Forward(), a.shuffle())
+        a = topology.spout("a", spout(folder, *how))
+        b = topology.bolt("b", Forward(folder), a.shuffle())
         topology.bolt("c", sink(folder), b.shuffle())
         try:
             ps.run(topology, workers=Topology.workers, delivery="at_most_once")  # as by hand
@@ -67,14 +75,27 @@ def _run(spout: ps.Spout, sink: type["Sink"]) -> dict[str, Any]:
         return answer
 
 
+def note_process(folder: str) -> None:
+    """Leave behind in which process a task runs, so that the sink can read its clock."""
+    Path(folder, f"{os.getpid()}{_PROCESS_SUFFIX}").touch()
+
+
+def _noted_processes(folder: str) -> list[int]:
+    return [int(file.stem) for file in Path(folder).glob(f"*{_PROCESS_SUFFIX}")]
+
+
 class Flood(ps.Spout):
     """So many tuples as fast as they go; the first carries when it was emitted."""
 
     fields = _FIELDS
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, folder: str, count: int) -> None:
+        self.folder = folder
         self.count = count
         self.emitted = 0
+
+    def open(self, context: ps.TaskContext) -> None:  # noqa: ARG002
+        note_process(self.folder)
 
     def next(self) -> list[tuple[int, str]]:
         first = self.emitted
@@ -92,11 +113,13 @@ class Steady(ps.Spout):
 
     fields = _FIELDS
 
-    def __init__(self, rate_per_s: int, count: int) -> None:
+    def __init__(self, folder: str, rate_per_s: int, count: int) -> None:
+        self.folder = folder
         self.rate_per_s = rate_per_s
         self.count = count
 
     def open(self, context: ps.TaskContext) -> None:  # noqa: ARG002
+        note_process(self.folder)
         self.pacer: Pacer | None = None
         self.just_emitted = False
 
@@ -120,26 +143,39 @@ class Forward(ps.Bolt):
 
     fields = _FIELDS
 
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+
+    def open(self, context: ps.TaskContext) -> None:  # noqa: ARG002
+        note_process(self.folder)
+
     def process(self, tup: ps.Tuple) -> tuple[int, str]:
         return tup.stamp_ns, tup.body
 
 
 class Sink(ps.Bolt):
-    """Leaves an answer in a folder when all tuples have come."""
+    """Leaves an answer in a folder when all tuples have come, with the CPU time of all tasks since the first."""
 
     fields = ()
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
 
+    def open(self, context: ps.TaskContext) -> None:  # noqa: ARG002
+        note_process(self.folder)
+        self.meter = CpuMeter(lambda: _noted_processes(self.folder))
+
     def leave(self, **answer: Any) -> None:
+        self.meter.look()
+        answer["cpu_s"] = self.meter.taken_s
         Path(self.folder, _ANSWER_FILE).write_text(json.dumps(answer))
 
 
 class Drain(Sink):
     """Takes tuples, looking at each."""
 
-    def open(self, context: ps.TaskContext) -> None:  # noqa: ARG002
+    def open(self, context: ps.TaskContext) -> None:
+        super().open(context)
         self.started_ns = self.first_ns = self.taken = 0
 
     def process(self, tup: ps.Tuple) -> None:
@@ -147,6 +183,7 @@ class Drain(Sink):
         if self.taken == 1:
             self.started_ns = tup.stamp_ns
             self.first_ns = time.monotonic_ns()
+            self.meter.start()
 
     def finish(self) -> None:
         self.leave(
@@ -160,10 +197,13 @@ class Drain(Sink):
 class Collect(Sink):
     """Notes how long each tuple took."""
 
-    def open(self, context: ps.TaskContext) -> None:  # noqa: ARG002
+    def open(self, context: ps.TaskContext) -> None:
+        super().open(context)
         self.latencies: list[int] = []
 
     def process(self, tup: ps.Tuple) -> None:
+        if not self.latencies:
+            self.meter.start()
         self.latencies.append(time.monotonic_ns() - tup.stamp_ns)
 
     def finish(self) -> None:

@@ -49,6 +49,7 @@ def run(settings: RunSettings) -> Outcome:
     return Outcome(
         figures=msgspec.to_builtins(measured),
         goals=(),
+        rounds=plan.rounds,
         tables=tables(measured, plan.ways, rounds=plan.rounds, every_s=_EVERY_S),
     )
 

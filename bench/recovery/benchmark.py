@@ -47,4 +47,9 @@ def run(settings: RunSettings) -> Outcome:
             measured.outages[guarantee].append(outage(guarantee))
         for guarantee, _ in interleaved(settings.progress, "soak", tracked, [f"{plan.soak_s:g} s"], 1):
             measured.soaked.append(soak(guarantee, plan.soak_s, _SEED))
-    return Outcome(figures=msgspec.to_builtins(measured), goals=goals(measured), tables=tables(measured, plan.rounds))
+    return Outcome(
+        figures=msgspec.to_builtins(measured),
+        goals=goals(measured),
+        rounds=plan.rounds,
+        tables=tables(measured, plan.rounds),
+    )

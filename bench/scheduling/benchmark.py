@@ -27,6 +27,7 @@ def run(settings: RunSettings) -> Outcome:
     return Outcome(
         figures=msgspec.to_builtins(measured),
         goals=goals(measured),
+        rounds=plan.rounds,
         tables=tables(measured, plan.rounds),
         plots=save_charts(settings.out, measured),
     )

@@ -28,6 +28,8 @@ def run(settings: RunSettings) -> Outcome:
             "versions": {peer.name: peer.environment.requirements for peer in PEERS if peer.environment},
         },
         goals=wordcount_goals(throughput, latency, PEERS),
+        rounds=plan.rounds,
+        cpu_us_per_record={row.contestant: row.cpu_us_per_word.median for row in throughput if row.cpu_us_per_word},
         tables=(
             throughput_table(throughput, plan.rounds),
             *latency_tables(latency, plan.rounds),

@@ -3,7 +3,7 @@
 import shutil
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -12,7 +12,7 @@ from bench.progress import Progress
 from bench.rounds import interleaved
 from bench.stats import Distribution, Spread
 from bench.wordcount.contestants import Contestant
-from bench.wordcount.corpus import write_corpus
+from bench.wordcount.corpus import WORDS_PER_SENTENCE, write_corpus
 from bench.wordcount.environments import NotInstalledError
 from bench.wordcount.job import Job
 from bench.wordcount.notes import read_flood, read_paced
@@ -25,6 +25,8 @@ class ThroughputRow(msgspec.Struct, frozen=True, kw_only=True):
 
     contestant: str
     words_per_s: Spread
+    cpu_us_per_word: Spread | None
+    """Of all processes of the side, from the first sentence to the last count; None if it was over too soon."""
 
 
 class LatencyRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,7 +36,18 @@ class LatencyRow(msgspec.Struct, frozen=True, kw_only=True):
     rate_per_s: int
     p50_ms: Spread
     p99_ms: Spread
+    p999_ms: Spread
+    max_ms: Spread
+    cpu_us_per_word: Spread | None
     saturated: bool
+
+
+class Paced(msgspec.Struct, frozen=True, kw_only=True):
+    """One run at a rate."""
+
+    latency_ms: Distribution
+    saturated: bool
+    cpu_us_per_word: float | None
 
 
 class Contest:
@@ -52,7 +65,7 @@ class Contest:
 
     def throughput(self) -> list[ThroughputRow]:
         """Unthrottled runs, each of so many sentences that it takes long enough."""
-        measured: dict[str, list[float]] = {}
+        measured: dict[str, list[tuple[float, float | None]]] = {}
         names = self._present()
         for name, _ in interleaved(self._progress, "throughput", names, ["unthrottled"], self._plan.rounds):
             if name not in self.left_out:
@@ -61,12 +74,18 @@ class Contest:
                 except RunnerError as error:
                     self.left_out[name] = f"failed unthrottled: {error}"
         return [
-            ThroughputRow(contestant=name, words_per_s=Spread.over(rates)) for name, rates in measured.items() if rates
+            ThroughputRow(
+                contestant=name,
+                words_per_s=Spread.over(words_per_s for words_per_s, _ in results),
+                cpu_us_per_word=_spread(cpu_us for _, cpu_us in results),
+            )
+            for name, results in measured.items()
+            if results
         ]
 
     def latency(self) -> list[LatencyRow]:
         """Runs at a rate."""
-        measured: dict[tuple[str, int], list[tuple[Distribution, bool]]] = {}
+        measured: dict[tuple[str, int], list[Paced]] = {}
         names, rates = self._present(), self._plan.rates_per_s
         for name, rate_per_s in interleaved(self._progress, "latency", names, rates, self._plan.rounds):
             if name not in self.left_out:
@@ -79,9 +98,12 @@ class Contest:
             LatencyRow(
                 contestant=name,
                 rate_per_s=rate_per_s,
-                p50_ms=Spread.over(run.p50 for run, _ in results),
-                p99_ms=Spread.over(run.p99 for run, _ in results),
-                saturated=2 * sum(saturated for _, saturated in results) > len(results),
+                p50_ms=Spread.over(run.latency_ms.p50 for run in results),
+                p99_ms=Spread.over(run.latency_ms.p99 for run in results),
+                p999_ms=Spread.over(run.latency_ms.p999 for run in results),
+                max_ms=Spread.over(run.latency_ms.highest for run in results),
+                cpu_us_per_word=_spread(run.cpu_us_per_word for run in results),
+                saturated=2 * sum(run.saturated for run in results) > len(results),
             )
             for (name, rate_per_s), results in measured.items()
         ]
@@ -112,28 +134,40 @@ class Contest:
             return f"absent: {error}"
         return None
 
-    def _flood(self, contestant: Contestant) -> float:
+    def _flood(self, contestant: Contestant) -> tuple[float, float | None]:
         while True:
             sentences = self._flood_sentences[contestant.name]
             with JobFolder(sentences, 0, contestant.flood_options) as job:
-                self._run(contestant, job)
+                cpu_us_per_word = self._run(contestant, job)
                 result = read_flood(job)
             if result.elapsed_s >= self._plan.flood_s:
-                return result.words_per_s
+                return result.words_per_s, cpu_us_per_word
             self._flood_sentences[contestant.name] *= 4
 
-    def _pace(self, contestant: Contestant, rate_per_s: int) -> tuple[Distribution, bool]:
+    def _pace(self, contestant: Contestant, rate_per_s: int) -> Paced:
         warm_up = int(contestant.warm_up_s * rate_per_s)
         sentences = warm_up + int(self._plan.paced_s * rate_per_s)
         with JobFolder(sentences, rate_per_s, contestant.paced_options) as job:
-            self._run(contestant, job)
+            cpu_us_per_word = self._run(contestant, job)
             result = read_paced(job, warm_up)
-        return Distribution.of(result.latencies_ms), result.saturated
+        return Paced(
+            latency_ms=Distribution.of(result.latencies_ms),
+            saturated=result.saturated,
+            cpu_us_per_word=cpu_us_per_word,
+        )
 
-    def _run(self, contestant: Contestant, job: Job) -> None:
+    def _run(self, contestant: Contestant, job: Job) -> float | None:
+        """The CPU time of all its processes per word, in µs."""
         environment = contestant.environment
         python = Path(sys.executable) if environment is None else environment.python(self._environments)
-        run_job(python, contestant.runner, job, self._plan.patience_s)
+        cpu_s = run_job(python, contestant.runner, job, self._plan.patience_s)
+        return None if cpu_s is None else cpu_s * 1e6 / (job.sentences * WORDS_PER_SENTENCE)
+
+
+def _spread(values: Iterable[float | None]) -> Spread | None:
+    """Over those rounds that were seen; None if none was."""
+    seen = [value for value in values if value is not None]
+    return Spread.over(seen) if seen else None
 
 
 class JobFolder:

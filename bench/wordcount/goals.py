@@ -4,15 +4,17 @@ from collections.abc import Iterable, Sequence
 
 from bench.report import Goal
 from bench.wordcount.contest import LatencyRow, ThroughputRow
-from bench.wordcount.contestants import BATCHES, RECORDS, Contestant
+from bench.wordcount.contestants import BATCHES, BYTEWAX, RECORDS, Contestant
 
 
 def wordcount_goals(
     throughput: Sequence[ThroughputRow], latency: Sequence[LatencyRow], peers: Sequence[Contestant]
 ) -> tuple[Goal, ...]:
-    """Words/s against the best peer; latency against the best of those with several processes, and micro-batches."""
+    """Words/s against the best peer, latency against the best of several processes, CPU time against Bytewax."""
     words = {row.contestant: row.words_per_s.median for row in throughput}
     best = max((words[peer.name] for peer in peers if peer.name in words), default=None)
+    cpu_us = {row.contestant: row.cpu_us_per_word.median for row in throughput if row.cpu_us_per_word}
+    bytewax = [peer.name for peer in peers if peer.environment == BYTEWAX]
     several = {peer.name for peer in peers if peer.processes > 1}
     micro_batches = {peer.name for peer in peers if peer.micro_batches}
     return (
@@ -20,7 +22,7 @@ def wordcount_goals(
             name="words_per_s_of_record_bolts_over_the_best_peer",
             value=_ratio(words.get(RECORDS.name), best),
             comparison=">=",
-            limit=2.0,
+            limit=2.5,
         ),
         Goal(
             name="words_per_s_of_batch_bolts_over_the_best_peer",
@@ -40,6 +42,14 @@ def wordcount_goals(
                 ("micro_batches", micro_batches, 0.01),
             )
             for figure in ("p50", "p99")
+        ),
+        Goal(
+            name="cpu_s_per_million_words_of_record_bolts_over_bytewax",
+            value=_ratio(
+                cpu_us.get(RECORDS.name), min((cpu_us[name] for name in bytewax if name in cpu_us), default=None)
+            ),
+            comparison="<=",
+            limit=0.5,
         ),
     )
 

@@ -6,7 +6,10 @@ from types import ModuleType
 import pytest
 
 from bench import __main__ as command_line
+from bench import results
+from bench.catalogue import BENCHMARKS
 from bench.report import Goal, Outcome
+from bench.results import Kept
 from bench.settings import RunSettings
 
 
@@ -25,7 +28,7 @@ def given(monkeypatch: pytest.MonkeyPatch) -> list[RunSettings]:
     fake = ModuleType("fake_benchmark")
     fake.run = run  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "fake_benchmark", fake)
-    monkeypatch.setitem(command_line.BENCHMARKS, "fake", "fake_benchmark")
+    monkeypatch.setitem(BENCHMARKS, "fake", "fake_benchmark")
     return given
 
 
@@ -57,3 +60,28 @@ def test_an_unknown_benchmark_is_refused_with_the_known_ones(capsys: pytest.Capt
     with pytest.raises(SystemExit):
         command_line.main(["nonsense"])
     assert "ipc" in capsys.readouterr().err
+
+
+def test_keep_puts_the_report_among_the_results(
+    given: list[RunSettings], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saved: list[Kept] = []
+
+    def save(kept: Kept) -> Path:
+        saved.append(kept)
+        return tmp_path / "fake.json"
+
+    monkeypatch.setattr(results, "save", save)
+    command_line.main(["fake", "--out", str(tmp_path)])
+    assert saved == []
+    command_line.main(["fake", "--quick", "--keep", "--out", str(tmp_path)])
+    assert [(kept.bench, kept.quick, kept.goals) for kept in saved] == [("fake", True, saved[0].goals)]
+    assert saved[0].goals[0].name == "g"
+    assert f"Kept: {tmp_path / 'fake.json'}" in capsys.readouterr().out
+    assert len(given) == 2
+
+
+def test_status_shows_every_benchmark(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command_line.main(["status"]) == 0
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in BENCHMARKS)

@@ -96,14 +96,16 @@ def test_latency_counts_by_when_a_line_was_due() -> None:
 
 
 def stretch(gap_ms: float, p99_ms: float) -> Stretch:
-    return Stretch(longest_gap_ms=gap_ms, latency_ms=Distribution(mean=1.0, p50=1.0, p99=p99_ms))
+    return Stretch(
+        longest_gap_ms=gap_ms, latency_ms=Distribution(mean=1.0, p50=1.0, p99=p99_ms, p999=p99_ms, highest=p99_ms)
+    )
 
 
 RUN = Steady(
     case="local, at least once, 10,000 words",
     quiet=[stretch(20, 4), stretch(10, 2), stretch(5, 3)],
     moving=[stretch(30, 9), stretch(80, 6), stretch(5, 4)],
-    near_moves_ms=Distribution(mean=1.0, p50=2.0, p99=9.0),
+    near_moves_ms=Distribution(mean=1.0, p50=2.0, p99=9.0, p999=9.0, highest=9.0),
     moves=[Moved(task="count[1]", component="count", worker=2, begun_ns=0, done_ns=7 * MS)],
     ledger=Ledger(outputs=10, lost_outputs=0, doubled_outputs=0, lost_counts=0, doubled_counts=3),
 )

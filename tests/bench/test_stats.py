@@ -16,7 +16,7 @@ def test_percentile_of_a_single_value() -> None:
 
 
 def test_distribution_does_not_depend_on_the_order() -> None:
-    assert Distribution.of([3, 1, 2, 10]) == Distribution(mean=4.0, p50=2, p99=10)
+    assert Distribution.of([3, 1, 2, 10]) == Distribution(mean=4.0, p50=2, p99=10, p999=10, highest=10)
 
 
 def test_spread_is_the_median_between_the_extremes() -> None:

@@ -10,13 +10,21 @@ ONE, TWO, *_, MICRO = sorted(PEERS, key=lambda peer: (peer.micro_batches, peer.p
 TWO = next(peer for peer in PEERS if peer.processes > 1 and not peer.micro_batches)
 
 
-def words(name: str, per_s: float) -> ThroughputRow:
-    return ThroughputRow(contestant=name, words_per_s=Spread.over([per_s]))
+def words(name: str, per_s: float, cpu_us: float | None = None) -> ThroughputRow:
+    cpu = None if cpu_us is None else Spread.over([cpu_us])
+    return ThroughputRow(contestant=name, words_per_s=Spread.over([per_s]), cpu_us_per_word=cpu)
 
 
 def latency(name: str, p50: float, p99: float, *, saturated: bool = False) -> LatencyRow:
     return LatencyRow(
-        contestant=name, rate_per_s=5_000, p50_ms=Spread.over([p50]), p99_ms=Spread.over([p99]), saturated=saturated
+        contestant=name,
+        rate_per_s=5_000,
+        p50_ms=Spread.over([p50]),
+        p99_ms=Spread.over([p99]),
+        p999_ms=Spread.over([p99]),
+        max_ms=Spread.over([p99]),
+        cpu_us_per_word=None,
+        saturated=saturated,
     )
 
 
@@ -25,8 +33,8 @@ def judged(throughput: list[ThroughputRow], paced: list[LatencyRow]) -> dict[str
 
 
 def test_words_are_judged_against_the_best_peer() -> None:
-    goals = judged([words(RECORDS.name, 6), words(BATCHES.name, 14), words(ONE.name, 2), words(TWO.name, 3)], [])
-    assert goals["words_per_s_of_record_bolts_over_the_best_peer"].value == pytest.approx(2.0)
+    goals = judged([words(RECORDS.name, 7.5), words(BATCHES.name, 14), words(ONE.name, 2), words(TWO.name, 3)], [])
+    assert goals["words_per_s_of_record_bolts_over_the_best_peer"].value == pytest.approx(2.5)
     assert goals["words_per_s_of_record_bolts_over_the_best_peer"].holds
     assert goals["words_per_s_of_batch_bolts_over_the_best_peer"].value == pytest.approx(14 / 3)
     assert not goals["words_per_s_of_batch_bolts_over_the_best_peer"].holds
@@ -49,6 +57,16 @@ def test_latency_is_judged_against_peers_of_several_processes_that_keep_up() -> 
     assert not goals["p99_over_the_best_peer_of_several_processes"].holds
     assert goals["p50_over_micro_batches"].holds
     assert not goals["p99_over_micro_batches"].holds
+
+
+def test_cpu_time_is_judged_against_the_bytewax_that_takes_least() -> None:
+    one, two = (peer.name for peer in PEERS if peer.name.startswith("Bytewax"))
+    name = "cpu_s_per_million_words_of_record_bolts_over_bytewax"
+    goal = judged([words(RECORDS.name, 1, 1.2), words(one, 1, 2.0), words(two, 1, 3.0), words(MICRO.name, 1, 0.1)], [])
+    assert goal[name].value == pytest.approx(0.6)
+    assert not goal[name].holds
+    assert judged([words(RECORDS.name, 1, 1.0), words(one, 1, 2.0)], [])[name].holds
+    assert judged([words(RECORDS.name, 1), words(one, 1, 2.0)], [])[name].value is None
 
 
 def test_what_was_not_measured_does_not_hold() -> None:

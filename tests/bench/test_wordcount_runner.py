@@ -1,6 +1,8 @@
 """Runners in processes: what they leave behind is read, and nothing else of them remains."""
 
+import os
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -8,7 +10,7 @@ import pytest
 from bench.wordcount.corpus import write_corpus
 from bench.wordcount.job import Job
 from bench.wordcount.notes import read_flood
-from bench.wordcount.runner import RunnerError, run_job
+from bench.wordcount.runner import CpuWatch, RunnerError, run_job
 
 STUB = "tests.bench.wordcount_stub"
 PATIENCE_S = 60.0
@@ -60,3 +62,40 @@ def test_a_runner_that_hangs_is_ended_with_its_children(tmp_path: Path) -> None:
         if child.exists():
             break
     assert not is_running(int(child.read_text()))
+
+
+def test_cpu_time_is_of_all_processes_from_the_first_sentence_to_the_last_count(tmp_path: Path) -> None:
+    watch = CpuWatch(tmp_path, os.getsid(0))
+    watch.look()
+    Path(tmp_path, "started").touch()
+    watch.look()
+    burn(0.2)
+    taken_s = [looked(watch)]
+    for name in ("one", "two"):
+        Path(tmp_path, f"{name}.counts").touch()
+        taken_s.append(looked(watch))
+        burn(0.2)
+        taken_s.append(looked(watch))
+    assert taken_s[0] is None  # nobody is done
+    assert taken_s[1] is not None
+    assert taken_s[1] >= 0.2
+    assert taken_s[2] == taken_s[1]  # what comes after the last count is left out
+    assert taken_s[3] is not None
+    assert taken_s[3] >= taken_s[1] + 0.2
+
+
+def test_a_runner_that_takes_long_enough_has_a_cpu_time(tmp_path: Path) -> None:
+    cpu_s = run_job(Path(sys.executable), STUB, job_of(tmp_path, "burning"), PATIENCE_S)
+    assert cpu_s is not None
+    assert cpu_s > 0
+
+
+def looked(watch: CpuWatch) -> float | None:
+    watch.look()
+    return watch.taken_s
+
+
+def burn(seconds: float) -> None:
+    until_s = time.process_time() + seconds
+    while time.process_time() < until_s:
+        pass

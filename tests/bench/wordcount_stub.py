@@ -27,6 +27,10 @@ def main() -> None:
     if manner in {"abandoning", "hanging"}:
         child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
         Path(job.folder, "child").write_text(str(child.pid))
+    if manner == "burning":  # a child while it counts, and itself when all is counted until somebody has seen it
+        subprocess.run([sys.executable, "-c", "import time\nwhile time.process_time() < 0.5: pass"], check=True)
+        notes.save(counts, time.monotonic_ns())
+        time.sleep(1)
     if manner == "hanging":
         time.sleep(600)
     notes.save(counts, time.monotonic_ns())
