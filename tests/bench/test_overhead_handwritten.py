@@ -31,7 +31,7 @@ def test_records_pass_two_raw_rings() -> None:
 def test_cpu_time_is_that_of_the_processes_and_grows_with_what_they_do(chain: Handwritten | RawRings) -> None:
     few = chain.pace(Paced(rate_per_s=10_000, count=10, warm_up=0)).cpu_us_per_tuple * 10
     many = chain.pace(Paced(rate_per_s=10_000, count=5_000, warm_up=0)).cpu_us_per_tuple * 5_000
-    assert 0 < few < many
+    assert 0 <= few < many
 
 
 def test_batches_have_no_latency_of_their_own() -> None:

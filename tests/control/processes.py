@@ -97,6 +97,10 @@ class ProcessHost:
             thread.join()
 
 
+MOST_WAITS = 5
+"""How many times the usual patience a run may take that goes on."""
+
+
 class ProcessRun:
     """A run: who takes part, and what came of it."""
 
@@ -162,8 +166,20 @@ class ProcessRun:
         self._controller.handle = handle_after_acting  # type: ignore[method-assign]
 
     def summary(self, timeout_s: float = PATIENCE_S) -> Summary:
-        end = self.server.wait(timeout_s)
-        assert end is not None, f"not over after {timeout_s:g} s: {self.status()}"
+        """Waits for the end, for as long as anything happens.
+
+        A lone worker that dies is missed after 15 s, and not before: a run with some deaths takes its time, and more on
+        a busy machine.
+        """
+        seen, end = None, self.server.wait(timeout_s)
+        for _ in range(MOST_WAITS):
+            if end is not None:
+                break
+            status = self.status()
+            so_far = (status.restarts, status.notices, [one.processed for one in self.server.metrics().components])
+            assert so_far != seen, f"nothing has happened for {timeout_s:g} s: {status}"
+            seen, end = so_far, self.server.wait(timeout_s)
+        assert end is not None, f"not over after {MOST_WAITS * timeout_s:g} s: {self.status()}"
         error = getattr(end, "error", None)
         if error is not None:
             raise error
