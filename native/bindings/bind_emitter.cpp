@@ -1,6 +1,7 @@
 // Groupings, and the loop that calls user code and emits what it gives.
 #include <nanobind/nanobind.h>
 
+#include "collected.hpp"
 #include "emitter.hpp"
 #include "routing.hpp"
 
@@ -8,29 +9,6 @@ namespace nb = nanobind;
 
 namespace penstock::bindings {
 namespace {
-
-// All of these refer to objects of Python's, which may refer to them: lanes to tasks, tasks to what they emit with.
-template <typename Holder>
-int traverse(PyObject* self, visitproc visit, void* arg) {
-  Py_VISIT(Py_TYPE(self));
-  return nb::inst_ready(self) ? nb::inst_ptr<Holder>(self)->traverse(visit, arg) : 0;
-}
-
-template <typename Holder>
-int clear(PyObject* self) {
-  if (nb::inst_ready(self)) nb::inst_ptr<Holder>(self)->clear();
-  return 0;
-}
-
-template <typename Holder>
-PyType_Slot* collected() {
-  static PyType_Slot slots[] = {
-      {Py_tp_traverse, reinterpret_cast<void*>(&traverse<Holder>)},
-      {Py_tp_clear, reinterpret_cast<void*>(&clear<Holder>)},
-      {0, nullptr},
-  };
-  return slots;
-}
 
 void check(bool done) {
   if (!done) throw nb::python_error();

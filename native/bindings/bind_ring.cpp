@@ -108,6 +108,7 @@ void bind_read_end(nb::module_& m) {
           nb::kw_only(), "memory_fd"_a = nb::none(), "capacity_bytes"_a, "max_producers"_a, "max_message_bytes"_a,
           "nonce"_a, "max_spin_ns"_a, "pid"_a, "start_time"_a, "pid_namespace"_a)
       .def("read_many", &ReadEnd::read_many, "max_records"_a = 256, "timeout_s"_a = nb::none())
+      .def("read_fast", &ReadEnd::read_fast, "fast_path"_a, "max_records"_a = 256, "timeout_s"_a = nb::none())
       .def("finish", &ReadEnd::finish)
       .def("ring_bell", &ReadEnd::ring_bell, "bits"_a)
       .def("take_bell", &ReadEnd::take_bell)

@@ -7,6 +7,7 @@ void bind_descriptor_watch(nanobind::module_& m);
 void bind_histogram(nanobind::module_& m);
 void bind_rows(nanobind::module_& m);
 void bind_emitter(nanobind::module_& m);
+void bind_fast_path(nanobind::module_& m);
 void bind_columns(nanobind::module_& m);
 }  // namespace penstock::bindings
 
@@ -18,5 +19,6 @@ NB_MODULE(PENSTOCK_MODULE_NAME, m) {
   penstock::bindings::bind_histogram(m);
   penstock::bindings::bind_rows(m);
   penstock::bindings::bind_emitter(m);
+  penstock::bindings::bind_fast_path(m);
   penstock::bindings::bind_columns(m);
 }

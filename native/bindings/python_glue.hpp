@@ -81,6 +81,7 @@ class Deadline {
     if (!(*timeout_s >= 0)) throw nb::value_error(("timeout_s must be None or at least 0, got " + std::to_string(*timeout_s)).c_str());
     if (*timeout_s < 1e9) end_ns_ = Platform::now_ns() + static_cast<std::int64_t>(*timeout_s * 1e9);
   }
+  void come_sooner(std::int64_t end_ns) { end_ns_ = std::min(end_ns_, end_ns); }
   bool passed() const { return slice_ns() <= 0; }
   std::int64_t slice_ns() const {
     if (end_ns_ == kNever) return kSliceNs;

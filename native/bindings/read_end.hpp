@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "fast_path.hpp"
 #include "lease.hpp"
 #include "penstock/packets.hpp"
 #include "penstock/slots.hpp"
@@ -40,13 +41,34 @@ class ReadEnd {
     const Deadline deadline(timeout_s);
     finish_handed_out();
     wait_for_records(max_records, deadline);
-    stalls_seen_ = consumer().stalls();
-    nb::list records;
-    while (next_ != ready_.size() && nb::len(records) < max_records) {
-      append_record(records, ready_[next_]);
-      ++next_;  // only now: if Python ran out of memory above, the record is still ours to give
-    }
-    return records;
+    return hand_out(max_records);
+  }
+
+  // As read_many, but what the fast path can work on it does, here and at once, and it goes on so until there is
+  // something for Python: a record that it cannot work on, with all behind it; the bell; the time.
+  //
+  // While more comes than is done, the records are Python's, too: there they are counted, and whoever sends them is
+  // told to help or to stop.
+  nb::list read_fast(FastPath& fast, std::size_t max_records, std::optional<double> timeout_s) {
+    check_open();
+    const Turn turn(*this);
+    if (max_records == 0) throw nb::value_error("max_records must be at least 1, got 0");
+    Deadline deadline(timeout_s);
+    fast.begin();
+    do {
+      finish_handed_out();
+      if (fast.news_due_ns() != 0) deadline.come_sooner(fast.news_due_ns());
+      const std::int64_t asked = Platform::now_ns();
+      wait_for_records(max_records, deadline);
+      const std::int64_t began = Platform::now_ns();
+      fast.waited(began - asked);
+      while (next_ != ready_.size() && !fast.wants_python() && Platform::now_ns() - began < kBehindNs) {
+        if (!work_on(fast, ready_[next_])) break;
+      }
+      fast.flush();
+      if (abandoned_) raise_closed();
+    } while (next_ == ready_.size() && !fast.wants_python() && !view().bell_rung<Platform>() && !deadline.passed());
+    return hand_out(max_records);
   }
 
   // The reader is done with what it was handed. Asking for more says so too; a reader that dies before either leaves
@@ -107,6 +129,39 @@ class ReadEnd {
     std::unique_ptr<Lease> assembled;
     std::optional<Settlement> settlement;
   };
+
+  // How long the fast path may be at what has arrived before the rest counts as waiting.
+  static constexpr std::int64_t kBehindNs = 500'000;
+  // A larger frame has so many tuples that the turn of a worker costs each of them next to nothing; and a turn sends
+  // what comes of the first of them before the last are worked on.
+  static constexpr std::uint32_t kFastBytes = kLendFrom;
+
+  bool work_on(FastPath& fast, const Ready& ready) {
+    const Delivery& delivery = ready.delivery;
+    if (ready.assembled || delivery.state.kind != Kind::message || delivery.state.length > kFastBytes) return false;
+    const auto done = [&] {
+      handed_out_.push_back(delivery);
+      ++next_;
+    };
+    try {
+      if (!fast.take(delivery.route, delivery.payload, delivery.state.length)) return false;
+    } catch (...) {
+      done();  // user code has seen it: it is not given to anybody again
+      throw;
+    }
+    done();
+    return true;
+  }
+
+  nb::list hand_out(std::size_t max_records) {
+    stalls_seen_ = consumer().stalls();
+    nb::list records;
+    while (next_ != ready_.size() && nb::len(records) < max_records) {
+      append_record(records, ready_[next_]);
+      ++next_;  // only now: if Python ran out of memory above, the record is still ours to give
+    }
+    return records;
+  }
 
   // One thread reads at a time; a second one is told so instead of breaking the first.
   struct Turn {

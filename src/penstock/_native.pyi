@@ -69,6 +69,12 @@ class ReadEnd:
         What was handed out before counts as done. `timeout_s=None` waits for ever, 0 does not wait. While the bell is
         rung it does not wait either: it takes the records that are there, perhaps none, and leaves the bell rung.
         """
+    def read_fast(self, fast_path: FastPath, max_records: int = 256, timeout_s: float | None = None) -> list[Record]:
+        """As `read_many`, but the fast path works on what it can, here and at once.
+
+        It goes on so until there is a record that it cannot work on, the bell is rung, or time is up. Returns that
+        record and those behind it.
+        """
     def finish(self) -> None:
         """Says that what was handed out is done with, without asking for more."""
     def ring_bell(self, bits: int) -> None:
@@ -241,6 +247,63 @@ def encode_tuples(
 
     For rows of `width` plain values alone: None, bool, int of 64 bits, float, str and bytes, of exactly these types.
     """
+
+FAST_KIND: int
+"""The kind of frames that the fast path works on."""
+
+class FastTask:
+    """A bolt, as the fast path knows it."""
+
+    def __init__(
+        self,
+        *,
+        bolt: Any,
+        outputs: Emitter,
+        process: Callable[..., object],
+        fail: Callable[[BaseException, Any], None],
+        latency: Histogram,
+        yields: bool,
+        begin_tree: Callable[[list[tuple[int, int]]], None] | None = None,
+        end_tree: Callable[[list[tuple[int, int]], int], None] | None = None,
+    ) -> None: ...
+
+    room: int
+    """How many tuples may be worked on before Python has its turn."""
+
+class FastPath:
+    """Works on frames where they are read: see penstock.worker.fast_path, which answers what it asks."""
+
+    def __init__(
+        self,
+        *,
+        ready: Callable[[int], FastTask | None],
+        channel: Callable[..., tuple[Any, ...] | None],
+        flush: Callable[[Any, int, int], bool],
+        unfinished: Callable[..., None],
+        now_ns: Callable[[], int] | None = None,
+    ) -> None: ...
+    def begin(self) -> None:
+        """Python has had its turn: whatever was asked before it has to be asked again."""
+    def take(self, route: Route, payload: Buffer) -> bool:
+        """Works on a frame, if it may. False: it is for Python, and so is all that follows it."""
+    def flush(self) -> None:
+        """Sends what was emitted."""
+    def take_done(self) -> list[tuple[Any, int, list[tuple[int, int, int, int, int]]]]:
+        """What was done since the last time, by task: its bolt, how long it took in ns, and what came on each channel.
+
+        Of a channel: the edge, the source, the assignment, the tuples, the bytes.
+        """
+    def take_waited_ns(self) -> int:
+        """How long its reader has slept since the last time."""
+    @property
+    def wants_python(self) -> bool:
+        """Whether something was done that wants a turn of the worker."""
+    @property
+    def frames(self) -> int:
+        """How many frames were worked on since `begin`."""
+    @property
+    def current(self) -> Any:
+        """The bolt whose user code runs just now, or None."""
 
 def judge_rows(rows: list[tuple[object, ...]], width: int) -> int:
     """What rows are made of: one of the above."""

@@ -23,12 +23,13 @@ from penstock.control.protocol import InCall
 from penstock.control.ticket import Ticket
 from penstock.control.wire import connected_dealer
 from penstock.worker.bolt_task import BoltTask
+from penstock.worker.fast_path import FastPath
 from penstock.worker.spout_task import SpoutTask
 
 __all__ = ["SlowCalls"]
 
 _LOOK_EVERY_S = 1.0
-_TASK_TURNS = (BoltTask.run.__code__, SpoutTask.run.__code__)
+_TASK_TURNS = (BoltTask.run.__code__, SpoutTask.run.__code__, FastPath.read.__code__)
 
 
 class SlowCalls:
@@ -95,6 +96,10 @@ def call_of(frame: FrameType | None) -> InCall | None:
     if frame is None or innermost is None:
         return None
     running = frame.f_locals["self"]
+    if isinstance(running, FastPath):
+        running = running.current
+        if running is None:  # it waits for frames
+            return None
     code = innermost.f_code
     place = f"{code.co_qualname} ({Path(code.co_filename).name}:{innermost.f_lineno})"
     return InCall(component=running.component, task=running.task, place=place)

@@ -161,17 +161,27 @@ class CreditGiver:
 
     def processed(self, sender: int, channel: Channel, size_bytes: int, assignment: int = 0) -> int:
         """Counts a frame that the target has processed; returns the credit to give back now, or 0."""
-        account = self._accounts.get((sender, channel))
-        if account is None or account.assignment < assignment:
-            first = self._window_bytes if channel[1] < 0 else min(FIRST_WINDOW_BYTES, self._window_bytes)
-            account = self._accounts[sender, channel] = _Account(assignment, _part_of(first))
-        elif assignment < account.assignment:  # its sender has laid the channel anew, and does not count it
+        account = self._account(sender, channel, assignment)
+        if assignment < account.assignment:  # its sender has laid the channel anew, and does not count it
             return size_bytes
         account.processed_bytes += size_bytes
         if account.processed_bytes < account.give_at_bytes:
             return 0
         due, account.processed_bytes = account.processed_bytes, 0
         return due
+
+    def bytes_until_due(self, sender: int, channel: Channel, assignment: int = 0) -> int:
+        """How much more has to be processed before credit is given back; 0 if it is at once."""
+        account = self._account(sender, channel, assignment)
+        return 0 if assignment < account.assignment else account.give_at_bytes - account.processed_bytes
+
+    def _account(self, sender: int, channel: Channel, assignment: int) -> _Account:
+        """The newest of a channel, by this assignment at least."""
+        account = self._accounts.get((sender, channel))
+        if account is None or account.assignment < assignment:
+            first = self._window_bytes if channel[1] < 0 else min(FIRST_WINDOW_BYTES, self._window_bytes)
+            account = self._accounts[sender, channel] = _Account(assignment, _part_of(first))
+        return account
 
     def told(self, sender: int, channel: Channel, window_bytes: int, assignment: int = 0) -> None:
         """A sender is told of the window that it has from now on."""

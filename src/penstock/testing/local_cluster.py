@@ -20,6 +20,7 @@ True
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from random import Random
 from types import TracebackType
 from typing import Self
 
@@ -67,7 +68,8 @@ class LocalCluster(GivesTurns):
     Args:
         topology: what to run. It is checked first, but for whether it could travel to other processes.
         workers: how many; the tasks are shared out over them as by the scheduler ``even``.
-        seed: in which order the workers get their turns: the same seed gives the same order. None: one by one.
+        seed: in which order the workers get their turns, and which frames find their task free and are worked on where
+            they are read: the same seed gives the same run. None: one by one, and every frame goes through a queue.
         clock: the clock to live by, else one of its own.
         delivery: what is promised when a tuple fails or a worker is killed.
         settings: how the workers are sized; small queues and windows bring out what happens when they are full.
@@ -92,6 +94,7 @@ class LocalCluster(GivesTurns):
         self.clock = clock or VirtualClock()
         self._settings = msgspec.structs.replace(settings or WorkerSettings(), delivery=delivery)
         self._seed = seed or 0
+        self._random = None if seed is None else Random(seed)
         self._epoch = 0
         self._draining = False
         self._progress: dict[int, SpoutProgress] = {}
@@ -113,7 +116,7 @@ class LocalCluster(GivesTurns):
         numbers = self._assignment.workers()
         self._node_of = node_of or {}
         self._generations = dict.fromkeys(numbers, 1)
-        self._inboxes = {number: MemoryInbox(capacity_bytes=self._settings.inbox_bytes) for number in numbers}
+        self._inboxes = {number: self._inbox() for number in numbers}
         self.workers: dict[int, Worker] = {}
         """The workers that live, by number."""
         try:
@@ -125,6 +128,9 @@ class LocalCluster(GivesTurns):
         for worker in self.workers.values():
             worker.begin()
         self.clock.attach(self)
+
+    def _inbox(self) -> MemoryInbox:
+        return MemoryInbox(capacity_bytes=self._settings.inbox_bytes, random=self._random)
 
     def begin_epoch(self) -> int:
         """Has the spouts send markers, as the controller does now and then; returns the number of the epoch."""
@@ -173,7 +179,7 @@ class LocalCluster(GivesTurns):
 
     def _want(self, wanted: Wanted) -> None:
         for worker in sorted({*wanted[1].values()} - self._inboxes.keys()):
-            self._inboxes[worker] = MemoryInbox(capacity_bytes=self._settings.inbox_bytes)
+            self._inboxes[worker] = self._inbox()
             self._generations[worker] = 1
             self._deploy(worker)
             self.workers[worker].begin()
@@ -211,7 +217,7 @@ class LocalCluster(GivesTurns):
         self._newest_number += 1
         self._assignment = Assignment(number=self._newest_number, worker_of=self._assignment.worker_of)
         self._epoch = self._checkpointing.committed
-        self._inboxes = {number: MemoryInbox(capacity_bytes=self._settings.inbox_bytes) for number in numbers}
+        self._inboxes = {number: self._inbox() for number in numbers}
         self.workers = {}
         for number in numbers:
             self._deploy(number)
@@ -260,7 +266,7 @@ class LocalCluster(GivesTurns):
         if self._settings.delivery == "exactly_once":
             self._rewind()
             return
-        self._inboxes[worker] = MemoryInbox(capacity_bytes=self._settings.inbox_bytes)
+        self._inboxes[worker] = self._inbox()
         self._generations[worker] += 1
         self._moves.restarted(worker)
         self._deploy(worker)

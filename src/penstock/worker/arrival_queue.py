@@ -74,6 +74,11 @@ class ArrivalQueue:
         self._held_from.clear()
         self.held_tuples = 0
 
+    @property
+    def is_holding(self) -> bool:
+        """Whether a channel waits for a marker on the others."""
+        return bool(self._held)
+
     def __bool__(self) -> bool:
         """Whether there may be something to work on."""
         return bool(self._ready)

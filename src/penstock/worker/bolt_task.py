@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from penstock._native import Histogram
+from penstock._native import Calls, Histogram
 from penstock.flow.credit import Channel, target_of_edge
 from penstock.flow.runs import split_runs
 from penstock.topology.collecting import CollectingBolt
@@ -90,6 +90,9 @@ class BoltTask(RunningTask):
         ]
         """What it does by the clock."""
         self._runner: Runner = runner_for(self, inputs, tree_by_tree=tree_by_tree)
+        self._fast_runner = self._runner if isinstance(self._runner, RecordRunner) and not gathers else None
+        self.fast = None if self._fast_runner is None else self._fast_runner.fast_task(self, self.latency)
+        """What works on a frame where it is read, as long as the runner is the one that it was made for."""
         self.taken_bytes = self.taken_tuples = 0
         """From other workers."""
         self.blocked_at_ns = -1 << 62
@@ -130,6 +133,51 @@ class BoltTask(RunningTask):
         """Puts an arrival at the end of the queue."""
         if self._channels.may_come(arrival):
             self.queue.put(arrival)
+
+    # ---- what the fast path asks (see penstock.worker.fast_path)
+
+    @property
+    def is_free(self) -> bool:
+        """Whether the next frame can be worked on where it is read: nothing is before it, and nothing is special."""
+        return (
+            self.fast is not None
+            and self._runner is self._fast_runner
+            and not self.queue.tuples
+            and not self.queue
+            and not self.queue.is_holding
+            and self._call is None
+            and not self._lent
+            and not (self.waiting or self.leaving or self.is_silent or self.ended)
+            and self.until == math.inf
+        )
+
+    def is_laid(self, edge: int, source: int, assignment: int) -> bool:
+        """Whether a frame that was routed by this assignment on this channel may be worked on."""
+        return self._channels.is_laid((edge, source), assignment)
+
+    def keys_of(self, edge: int) -> Callable[[Sequence[Any]], list[Any]] | None:
+        """From tuples of an edge to their keys; None if it has none."""
+        assert self._fast_runner is not None
+        return self._fast_runner.keys_of(edge)
+
+    @property
+    def feeds_others_only(self) -> bool:
+        """Whether all that it emits goes to other workers."""
+        return self.outputs.leaves_worker
+
+    def note_taken(self, sender: int, tuples: int, size_bytes: int) -> None:
+        """So much of what a worker has sent is done with."""
+        if sender != LOCAL:
+            self.taken_bytes += size_bytes
+            self.taken_tuples += tuples
+
+    def go_on_with(self, arrival: Arrival, calls: Calls, keys: list[Any] | None) -> None:
+        """User code has more to give of an arrival than a piece: it is in the middle of that call from now on."""
+        assert self._fast_runner is not None
+        steps = self._fast_runner.go_on_with(arrival, calls, keys)
+        self._work_on(steps, [arrival], 0, self.clock.now_ns())
+
+    # ---- what its worker does with it
 
     @property
     def has_work(self) -> bool:
@@ -248,9 +296,7 @@ class BoltTask(RunningTask):
             count = len(arrival)
             total += count
             self.latency.record(max(0, now_ns - arrival.origin_ns), count)
-            if arrival.sender != LOCAL:
-                self.taken_bytes += arrival.size_bytes
-                self.taken_tuples += count
+            self.note_taken(arrival.sender, count, arrival.size_bytes)
             self._processed_arrival(self.task, arrival)
         self.processed += total
         return total

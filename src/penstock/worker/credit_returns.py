@@ -47,6 +47,12 @@ class CreditReturns:
         if due:
             self._due[sender, assignment][channel] += due
 
+    def bytes_until_due(self, sender: int, channel: Channel, assignment: int) -> int:
+        """How much more has to be done before credit goes back."""
+        if sender == LOCAL or sender == self._worker:
+            return EVERYTHING_BYTES
+        return self._given.bytes_until_due(sender, channel, assignment)
+
     def meet(self, peer: int, channels: Iterable[Channel], assignment: int) -> None:
         """Another process is this worker, and may have sent before we met it: credit for that went to the one before.
 

@@ -45,11 +45,19 @@ class FrameOpener:
         self._places = places
         self._tracked = tracked
 
+    def decoder(self, edge: int) -> Decoder | None:
+        """How the tuples of an edge are read; None if there is no such edge, or they are put together on the way."""
+        return None if edge in self._combined else self._decoders.get(edge)
+
+    def sender(self, source: int, assignment: int) -> int:
+        """The worker that a frame of a task comes from."""
+        place = self._places.at(source, assignment)
+        return LOCAL if place is None else place
+
     def open(self, record: Record | EarlyFrame, kind: int, payload: bytes | memoryview) -> Arrival:
         """A frame as a task sees it; raises one of `UNREADABLE` if it is none, or of an edge that is not here."""
         edge, source = record.stream, record.source
-        place = self._places.at(source, record.assignment)
-        sender = LOCAL if place is None else place
+        sender = self.sender(source, record.assignment)
         if edge not in self._decoders:
             message = f"there is no edge {edge}"
             raise ValueError(message)

@@ -98,7 +98,7 @@ class Intake:
         taken = 0
         for record in records:
             taken += 1
-            if not self._oldest_assignment <= record.assignment <= self._moving.newest:
+            if not self.is_current(record.assignment):
                 self._put_aside(record)
                 continue
             kind = record.flags
@@ -118,6 +118,10 @@ class Intake:
                 self.misrouted += len(arrival)
                 self._processed(record.target, arrival)  # whoever sent it goes on all the same
         return taken
+
+    def is_current(self, assignment: int) -> bool:
+        """Whether frames that were routed by an assignment are taken in now."""
+        return self._oldest_assignment <= assignment <= self._moving.newest
 
     def hand_failed_to(self, taker: Taker) -> None:
         """Where this is a worker of a transform: who takes FAILED. Nobody else is ever sent one."""

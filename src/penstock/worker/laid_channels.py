@@ -47,6 +47,10 @@ class LaidChannels:
         self.tuples += len(arrival)
         return False
 
+    def is_laid(self, channel: Channel, assignment: int) -> bool:
+        """Whether it is a channel, and what an assignment has routed may be worked on."""
+        return assignment <= self._laid.get(channel, -1)
+
     def switch(self, channel: Channel, assignment: int) -> list[Arrival]:
         """A channel is laid anew; returns what has come that way already."""
         if assignment <= self._laid[channel]:

@@ -297,6 +297,19 @@ class RemoteLane(Lane):
             for kind in (FrameKind.TUPLES, FrameKind.BATCH, FrameKind.MARKER)
         )
 
+    def flush(self, origin_ns: int, now_ns: int) -> list[Refusal]:
+        """See Lane. Most often it is one frame of plain values of no tree: that takes the short way."""
+        tuples = self.tuples
+        count = len(tuples)
+        if self.before or self.tracking is not None or count > MOST_FRAME_TUPLES:
+            return super().flush(origin_ns, now_ns)
+        payload = encode_tuples(origin_ns, now_ns, UNTRACKED, (), tuples, len(self._fields), self.most_frame_bytes)
+        if not isinstance(payload, bytes):
+            return super().flush(origin_ns, now_ns)
+        tuples.clear()
+        self._send(self._tuples_route, payload, count)
+        return []
+
     def _pass_checked(self, some: RootedTuples, origin_ns: int, now_ns: int, refused: list[Refusal]) -> None:
         """Encodes plain values in the pass that looks at them. What is not plain, or wrong, is looked at again."""
         tuples, runs = some

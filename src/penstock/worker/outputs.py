@@ -184,6 +184,8 @@ class Outputs(Emitter):
         self.channels = _channels_of(self.lanes)
         self.remote_channels = _channels_of(lane for lane in self.lanes if lane.__class__ is RemoteLane)
         """Those whose credit is counted by task."""
+        self.leaves_worker = not self._help_lanes and all(lane.__class__ is RemoteLane for lane in self.lanes)
+        """Whether nobody in this worker is given anything."""
         self._shuffles = [one for one in self.subscribers if one.turns is not None]
         self._needed = _channels_of(lane for one in self.subscribers if one.turns is None for lane in one.lanes)
         """The channels that it cannot do without: each of them may be where the next tuple has to go."""

@@ -6,12 +6,13 @@ Exceptions of user code are reported, and the rest goes on.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from inspect import isgeneratorfunction
 from itertools import chain, starmap
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Protocol
 
-from penstock._native import Calls
+from penstock._native import Calls, FastTask, Histogram
 from penstock.topology.bolts import KeyedBolt
 from penstock.topology.functions import FunctionBolt
 from penstock.transport.canonical_key import canonical_keys
@@ -22,6 +23,7 @@ from penstock.worker.failures import USER_ERRORS
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from penstock.worker.bolt_task import BoltTask
     from penstock.worker.tasks import RunningTask
 
 __all__ = ["BatchRunner", "InputEdge", "RecordRunner", "Runner"]
@@ -97,16 +99,39 @@ class RecordRunner:
 
     def _run_tuples(self, tuples: Sequence[Any], edge: int) -> Iterable[None]:
         """Runs user code over tuples of one tree. If one gives much, what this returns goes on with it in steps."""
-        key_of = self._inputs[edge].key_of if self._keyed else None
-        keys: list[Any] | None = None
-        if key_of is not None:
-            keys = canonical_keys([*map(key_of, tuples)])
-            if self.touch is not None:
-                self.touch(keys)
+        keys_of = self.keys_of(edge)
+        keys = None if keys_of is None else keys_of(tuples)
         calls = self._task.outputs.run_calls(self._process, tuples, keys, self._task.fail, self._yields)
-        return () if calls is None else self._run_rest(calls, keys)
+        return () if calls is None else self._rest_of(calls, keys)
 
-    def _run_rest(self, calls: Calls, keys: list[Any] | None) -> Iterator[None]:
+    def keys_of(self, edge: int) -> Callable[[Sequence[Any]], list[Any]] | None:
+        """From tuples of an edge, which are worked on now, to their keys; None if it has none."""
+        key_of = self._inputs[edge].key_of if self._keyed else None
+        return None if key_of is None else partial(self._touched_keys, key_of)
+
+    def _touched_keys(self, key_of: Callable[[Any], Any], tuples: Sequence[Any]) -> list[Any]:
+        keys = canonical_keys([*map(key_of, tuples)])
+        if self.touch is not None:
+            self.touch(keys)
+        return keys
+
+    def fast_task(self, bolt: BoltTask, latency: Histogram) -> FastTask | None:
+        """How the fast path calls user code; None if it cannot."""
+        task = self._task
+        return FastTask(
+            bolt=bolt,
+            outputs=task.outputs,
+            process=self._process,
+            fail=task.fail,
+            latency=latency,
+            yields=self._yields,
+        )
+
+    def go_on_with(self, arrival: Arrival, calls: Calls, keys: list[Any] | None) -> Iterator[None]:  # noqa: ARG002
+        """What is left to do of an arrival whose calls were begun by the fast path."""
+        return self._rest_of(calls, keys)
+
+    def _rest_of(self, calls: Calls, keys: list[Any] | None) -> Iterator[None]:
         has_more = True
         while has_more:
             yield

@@ -43,11 +43,11 @@ class TrackedSinkRunner(TrackedRecordRunner):
     def _run_one_of_many(self, arrival: Arrival) -> Iterator[None]:
         # Its tree is there for it to fail, and says nothing of whether it lasts: for that its frame counts.
         yield from super()._run_one_of_many(msgspec.structs.replace(arrival, frame=UNTRACKED))
-        self._count_processed(arrival)
+        self._count_processed(arrival.runs, arrival.frame)
 
-    def _count_processed(self, arrival: Arrival) -> None:
+    def _count_processed(self, runs: Runs, frame: int) -> None:
         self.arrivals += 1
-        self._open.append((self.arrivals, arrival.runs, arrival.frame))
+        self._open.append((self.arrivals, runs, frame))
 
     def marker(self, epoch: int) -> None:
         """A marker has come behind all arrivals so far."""

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from penstock._native import Calls, FastTask, Histogram
+from penstock.flow.runs import Runs
 from penstock.worker.arrival import Arrival
 from penstock.worker.failures import reason_of
 from penstock.worker.own_trees import OwnTrees
@@ -17,6 +19,7 @@ from penstock.worker.runners import BatchRunner, InputEdge, RecordRunner
 from penstock.worker.tracking import Tracking
 
 if TYPE_CHECKING:
+    from penstock.worker.bolt_task import BoltTask
     from penstock.worker.tasks import RunningTask
 
 __all__ = ["TrackedBatchRunner", "TrackedRecordRunner"]
@@ -45,8 +48,37 @@ class TrackedRecordRunner(RecordRunner):
             if steps := self._run_tuples(tuples[start:end], arrival.edge):
                 yield from steps
             start = end
-        tracking.leave()
-        self._count_processed(arrival)
+        self._end_tree(arrival.runs, arrival.frame)
+
+    def fast_task(self, bolt: BoltTask, latency: Histogram) -> FastTask | None:
+        """See RecordRunner."""
+        if self.trees is not None:
+            return None
+        return FastTask(
+            bolt=bolt,
+            outputs=self._task.outputs,
+            process=self._process,
+            fail=self._task.fail,
+            latency=latency,
+            yields=self._yields,
+            begin_tree=self._begin_tree,
+            end_tree=self._end_tree,
+        )
+
+    def _begin_tree(self, runs: Runs) -> None:
+        self._tracking.work_on(runs[0][0])
+
+    def _end_tree(self, runs: Runs, frame: int) -> None:
+        self._tracking.leave()
+        self._count_processed(runs, frame)
+
+    def _count_processed(self, runs: Runs, frame: int) -> None:
+        self._tracking.book.processed(runs, frame)
+
+    def go_on_with(self, arrival: Arrival, calls: Calls, keys: list[Any] | None) -> Iterator[None]:
+        """See RecordRunner."""
+        yield from self._rest_of(calls, keys)
+        self._end_tree(arrival.runs, arrival.frame)
 
     def _run_one_of_many(self, arrival: Arrival) -> Iterator[None]:
         assert self.trees is not None
@@ -54,9 +86,6 @@ class TrackedRecordRunner(RecordRunner):
         self._tracking.work_on(root)
         yield from self.trees.kept_open(root, self._run_tuples(arrival.tuples, arrival.edge))
         self._tracking.leave()
-
-    def _count_processed(self, arrival: Arrival) -> None:
-        self._tracking.book.processed(arrival.runs, arrival.frame)
 
 
 class TrackedBatchRunner(BatchRunner):

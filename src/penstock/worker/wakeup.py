@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import IntFlag
 from typing import Any, Protocol
 
-from penstock._native import Record
+from penstock._native import FastPath, Record
 from penstock.topology.context import wake_nobody
 
 __all__ = ["READ_AT_MOST", "Inbox", "Waker", "Wakeup"]
@@ -35,6 +35,11 @@ class Inbox(Protocol):
 
     def read_many(self, max_records: int = READ_AT_MOST, timeout_s: float | None = None) -> list[Record]:
         """What has arrived; waits at most `timeout_s` for the first, or until somebody rings the bell."""
+
+    def read_fast(
+        self, fast_path: FastPath, max_records: int = READ_AT_MOST, timeout_s: float | None = None
+    ) -> list[Record]:
+        """The same, but the fast path works on what it can, and only the rest is returned: a prefix, never a gap."""
 
     def ring_bell(self, bits: int) -> None:
         """Wakes who reads here, from any thread: see Wakeup."""

@@ -15,9 +15,10 @@ from penstock.worker.care import Care, Notes
 from penstock.worker.carriers import Carrier, FrameWay, RingWay
 from penstock.worker.casts import Casts
 from penstock.worker.checkpoints import Checkpoints, NotSaved, Saved
-from penstock.worker.clock import Clock, steady_ns_of
+from penstock.worker.clock import Clock, SystemClock, steady_ns_of
 from penstock.worker.company import Colleague
 from penstock.worker.credit_returns import CreditReturns
+from penstock.worker.fast_path import FastPath
 from penstock.worker.frame_opener import FrameOpener
 from penstock.worker.helpers import Helpers
 from penstock.worker.intake import Intake
@@ -117,6 +118,16 @@ class Worker:
             tell_ends=self._tell_ends,
             processed=self.arrival_processed,
             takers=redirection.takers,
+        )
+        self.fast_path = FastPath(
+            roster=roster,
+            opener=opener,
+            returns=self._returns,
+            is_current=self.intake.is_current,
+            exhausted=self._exhausted,
+            room_tuples=pressure.room_tuples,
+            congested=way_out.congested,
+            now_ns=None if isinstance(clock, SystemClock) else clock.now_ns,
         )
         self.begun = False
         self._is_restless = True
@@ -232,14 +243,19 @@ class Worker:
             most_s = min(most_s, WATCHFUL_S)
         if (next_ns := self.next_due_ns) is not None:
             most_s = max(0.0, min(most_s, (next_ns - self._steady_ns()) / 1e9))
-        began_ns = self._steady_ns()
         taken = self._take(most_s)
-        self._spare_time.idled(began_ns, self._steady_ns())
+        ended_ns = self._steady_ns()
+        self._spare_time.idled(ended_ns - self.fast_path.take_waited_ns(), ended_ns)
         return taken
 
     def _take(self, most_s: float) -> int:
-        records = self._inbox.read_many(READ_AT_MOST, most_s)
-        return self.intake.take(records) if records else 0
+        records, worked_on = self.fast_path.read(self._inbox, READ_AT_MOST, most_s)
+        return worked_on + (self.intake.take(records) if records else 0)
+
+    def _exhausted(self) -> set[Channel]:
+        """Channels that nothing may be put on for now."""
+        exhausted = self.pressure.exhausted()
+        return exhausted | self.uplinks.blocked if self.uplinks.blocked else exhausted
 
     def _spout_wait_s(self) -> float:
         """How long until spouts that have nothing are asked again: an eighth of the time that they have had nothing.
@@ -258,9 +274,7 @@ class Worker:
         """
         pressure, uplinks, settings = self.pressure, self.uplinks, self._settings
         pressure.begin_turn()
-        exhausted = pressure.exhausted()
-        if uplinks.blocked:
-            exhausted = exhausted | uplinks.blocked
+        exhausted = self._exhausted()
         self._ticks.note_due()
         if self.begun and self.roster.spouts:
             work += self._run_spouts(exhausted)

@@ -1,0 +1,246 @@
+"""The fast path: what is worked on where it is read comes out as it does through a queue, and nothing overtakes."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import threading
+import time
+import weakref
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock._native import FAST_KIND
+from penstock.control.slow_calls import call_of
+from penstock.errors import RunError
+from penstock.flow.delivery import Delivery
+from penstock.testing import CapturedSink, FedSpout
+from penstock.testing.local_cluster import LocalCluster
+from penstock.topology.bolts import Bolt, KeyedBolt
+from penstock.topology.topology import Topology
+from penstock.topology.tuples import Tuple
+from penstock.transport.frames import FrameKind
+from penstock.worker.fast_path import FastPath
+from penstock.worker.settings import WorkerSettings
+from penstock.worker.wakeup import Wakeup
+from penstock.worker.worker import Worker
+from tests.worker.random_topologies import Plan, plans
+from tests.worker.test_over_rings import run_to_end, workers_over_rings
+
+DELIVERIES: tuple[Delivery, ...] = ("at_most_once", "at_least_once", "exactly_once")
+ONE_BY_ONE = WorkerSettings(spout_turn_tuples=1)
+"""A frame for each tuple, so that each is of one tree."""
+
+
+@pytest.fixture
+def worked_on(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many frames were worked on where they were read, read by read."""
+    frames: list[int] = []
+    read = FastPath.read
+
+    def noted(self: FastPath, *how: Any) -> Any:
+        records, count = read(self, *how)
+        if count:
+            frames.append(count)
+        return records, count
+
+    monkeypatch.setattr(FastPath, "read", noted)
+    return frames
+
+
+def test_its_kind_of_frames_is_that_of_tuples() -> None:
+    assert FAST_KIND == FrameKind.TUPLES
+
+
+@given(
+    plan=plans(),
+    seed=st.integers(0, 10_000),
+    workers=st.integers(2, 4),
+    delivery=st.sampled_from(DELIVERIES),
+    one=st.booleans(),
+)
+def test_random_topologies_give_the_same_whichever_way_frames_take(
+    plan: Plan, seed: int, workers: int, delivery: Delivery, one: bool
+) -> None:
+    settings = ONE_BY_ONE if one else WorkerSettings()
+    with LocalCluster(plan.topology(), workers=workers, seed=seed, delivery=delivery, settings=settings) as cluster:
+        cluster.run_to_end()
+        assert {name: Counter(rows) for name, rows in captured(cluster).items()} == {
+            name: rows for name, rows in plan.expected().items() if rows
+        }
+
+
+def captured(cluster: LocalCluster) -> dict[str, list[Any]]:
+    sinks = {
+        bolt.component: bolt.logic
+        for worker in cluster.workers.values()
+        for bolt in worker.bolts
+        if isinstance(bolt.logic, CapturedSink)
+    }
+    return {name: sink.values for name, sink in sinks.items() if sink.values}
+
+
+class Numbered(KeyedBolt):
+    """Says how many came for a key before; and fails now and then."""
+
+    fields = ("key", "number", "before")
+
+    def process(self, key: Any, tup: Tuple) -> Iterator[tuple[Any, ...]]:
+        before = self.state[key] = self.state.get(key, -1) + 1
+        if tup.number % 10 == 7:
+            message = f"not {tup.number}"
+            raise ValueError(message)
+        yield key, tup.number, before
+
+
+@pytest.mark.parametrize("delivery", DELIVERIES)
+@pytest.mark.parametrize("seed", range(10))
+def test_keys_keep_their_order_and_failures_are_counted(delivery: Delivery, seed: int, worked_on: list[int]) -> None:
+    topo, sink = Topology("ordered"), CapturedSink()
+    numbers = topo.spout("numbers", FedSpout([(n % 3, n) for n in range(300)], fields=("key", "number")))
+    passed = topo.bolt("pass", lambda tup: (tup.key, tup.number), numbers.shuffle(), fields=("key", "number"))
+    counted = topo.bolt("count", Numbered(), passed.by("key"), tasks=2)
+    topo.bolt("sink", sink, counted.to_one())
+    once = WorkerSettings(spout_turn_tuples=1, max_tries=1)
+    with LocalCluster(topo, workers=4, seed=seed, delivery=delivery, settings=once) as cluster:
+        cluster.run_to_end()
+        result = cluster.result()
+    for key in range(3):
+        rows = [row for row in sink.values if row[0] == key]
+        assert [row[1] for row in rows] == [n for n in range(300) if n % 3 == key and n % 10 != 7]
+        assert [row[2] for row in rows] == sorted(row[2] for row in rows)
+    assert sum(one.count for one in result.failures if one.component == "count") == 30
+    assert worked_on
+
+
+@pytest.mark.parametrize("delivery", DELIVERIES)
+def test_a_call_that_gives_more_than_a_piece_goes_on_in_the_turns_of_the_worker(
+    delivery: Delivery, worked_on: list[int]
+) -> None:
+    settings = WorkerSettings(spout_turn_tuples=1, high_water_tuples=64)
+    for seed in range(5):
+        topo, _, sink = chain(Many(), 3)
+        with LocalCluster(topo, workers=3, seed=seed, delivery=delivery, settings=settings) as cluster:
+            cluster.run_to_end()
+        assert sink.values == [(n * 1000 + k,) for n in range(3) for k in range(1000)]
+    assert worked_on
+
+
+class Many(Bolt):
+    fields = ("n",)
+
+    def process(self, tup: Tuple) -> Iterator[tuple[int]]:
+        for k in range(1000):
+            yield (tup.n * 1000 + k,)
+
+
+# ---- over real rings
+
+CHAIN = {0: 0, 1: 1, 2: 2}
+"""The spout, the bolt and the sink: a worker each."""
+
+
+def chain(bolt: Any, numbers: int) -> tuple[Topology, FedSpout, CapturedSink]:
+    topo, spout, sink = Topology("chain"), FedSpout([(n,) for n in range(numbers)], fields=("n",)), CapturedSink()
+    passed = topo.bolt("bolt", bolt, topo.spout("numbers", spout).shuffle(), fields=("n",))
+    topo.bolt("sink", sink, passed.shuffle())
+    return topo, spout, sink
+
+
+@pytest.mark.parametrize("delivery", ["at_most_once", "at_least_once"])
+def test_tuples_pass_three_workers_without_a_queue(delivery: Delivery, worked_on: list[int]) -> None:
+    topo, _, sink = chain(lambda tup: (tup.n + 1,), 200)
+    settings = WorkerSettings(spout_turn_tuples=1, delivery=delivery)
+    with workers_over_rings(topo, CHAIN, settings=settings) as workers:
+        run_to_end(workers)
+        bolts = [bolt for worker in workers for bolt in worker.bolts]
+        assert [bolt.processed for bolt in bolts] == [200, 200]
+        assert all(bolt.latency.count == 200 and bolt.busy_ns > 0 and bolt.taken_tuples == 200 for bolt in bolts)
+    assert sink.values == [(n + 1,) for n in range(200)]
+    assert sum(worked_on) >= 200, "most frames find their task free"
+
+
+def test_who_is_behind_lets_the_rest_wait_in_the_queue() -> None:
+    """Else nobody would see that it is too slow, and nobody would help."""
+    topo, _, sink = chain(slowly, 50)
+    with workers_over_rings(topo, CHAIN, settings=ONE_BY_ONE) as (first, second, third):
+        for _ in range(50):
+            first.do_work()
+        assert second._take(0.0) > 1
+        assert second.bolts[0].queue.tuples > 40
+        run_to_end([first, second, third])
+    assert sink.values == [(n,) for n in range(50)]
+
+
+def slowly(tup: Tuple) -> Any:
+    time.sleep(0.001)  # more than it may be behind
+    return (tup.n,)
+
+
+def test_the_bell_is_heard_while_frames_keep_coming() -> None:
+    topo, _, _ = chain(lambda tup: (tup.n,), 10)
+    with workers_over_rings(topo, CHAIN, settings=ONE_BY_ONE) as (first, second, _):
+        second._inbox.ring_bell(Wakeup.SPOUT)
+        first.do_work()
+        second.idle(1e6)  # would sleep for ever
+
+
+def test_what_ends_the_run_leaves_the_frame_behind() -> None:
+    topo, _, _ = chain(ends_the_run, 2)
+    with workers_over_rings(topo, CHAIN, settings=ONE_BY_ONE) as (first, second, _):
+        first.do_work()
+        with pytest.raises(RunError, match="enough"):
+            second.do_work()
+        first.do_work()
+        with pytest.raises(RunError, match="enough of 1"):  # of the next one: the first is not given out again
+            second.do_work()
+
+
+def ends_the_run(tup: Tuple) -> Any:
+    message = f"enough of {tup.n}"
+    raise RunError(message)
+
+
+def test_a_slow_call_is_named_with_its_bolt() -> None:
+    inside, seen = threading.Event(), threading.Event()
+
+    def stuck(tup: Tuple) -> Any:
+        inside.set()
+        seen.wait(60)
+        return (tup.n,)
+
+    topo, _, _ = chain(stuck, 1)
+    with workers_over_rings(topo, CHAIN) as (first, second, _):
+        first.do_work()
+        told: list[Any] = []
+        watcher = threading.Thread(target=lambda: told.append(look(inside, seen)))
+        watcher.start()
+        second.do_work()
+        watcher.join()
+    assert (told[0].component, told[0].task) == ("bolt", 1)
+
+
+def look(inside: threading.Event, seen: threading.Event) -> Any:
+    assert inside.wait(60)
+    try:
+        return call_of(sys._current_frames().get(threading.main_thread().ident or 0))
+    finally:
+        seen.set()
+
+
+def test_it_goes_with_its_worker() -> None:
+    topo, _, _ = chain(lambda tup: (tup.n,), 10)
+
+    def made() -> weakref.ref[Worker]:
+        with workers_over_rings(topo, CHAIN, settings=ONE_BY_ONE) as workers:
+            run_to_end(workers)
+            return weakref.ref(workers[1])
+
+    worker = made()
+    gc.collect()
+    assert worker() is None
