@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from penstock._native import Record
+from penstock._native import FastPath, Record
 from penstock.plan.assignment import Assignment
 from penstock.testing import CapturedSink, FedSpout, VirtualClock
 from penstock.testing.memory import MemoryInbox, MemoryRecord, MemoryWay
@@ -31,9 +31,9 @@ class WatchedInbox(MemoryInbox):
         super().__init__(capacity_bytes=1000)
         self.waits: list[float | None] = []
 
-    def read_many(self, max_records: int = 256, timeout_s: float | None = None) -> Any:
+    def read_fast(self, fast_path: FastPath, max_records: int = 256, timeout_s: float | None = None) -> Any:
         self.waits.append(timeout_s)
-        return super().read_many(max_records, timeout_s)
+        return super().read_fast(fast_path, max_records, timeout_s)
 
 
 class Ticking(Bolt):
@@ -180,7 +180,7 @@ def test_what_wakes_a_worker_is_the_same_for_copies_and_wakes_nobody_elsewhere()
     rung: list[int] = []
 
     class Rung:
-        def read_many(self, max_records: int = 0, timeout_s: float | None = None) -> list[Record]:  # noqa: ARG002
+        def read_fast(self, fast_path: FastPath, max_records: int = 0, timeout_s: float | None = None) -> list[Record]:  # noqa: ARG002
             return []
 
         def ring_bell(self, bits: int) -> None:

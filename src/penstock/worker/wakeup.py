@@ -33,13 +33,13 @@ class Wakeup(IntFlag):
 class Inbox(Protocol):
     """Where frames from other workers arrive: a ring, or a test's stand-in."""
 
-    def read_many(self, max_records: int = READ_AT_MOST, timeout_s: float | None = None) -> list[Record]:
-        """What has arrived; waits at most `timeout_s` for the first, or until somebody rings the bell."""
-
     def read_fast(
         self, fast_path: FastPath, max_records: int = READ_AT_MOST, timeout_s: float | None = None
     ) -> list[Record]:
-        """The same, but the fast path works on what it can, and only the rest is returned: a prefix, never a gap."""
+        """What has arrived, less what the fast path has worked on: a prefix, never a gap.
+
+        Waits at most `timeout_s` for the first that it cannot work on, or until somebody rings the bell.
+        """
 
     def ring_bell(self, bits: int) -> None:
         """Wakes who reads here, from any thread: see Wakeup."""
