@@ -11,10 +11,13 @@ using namespace nb::literals;
 
 void bind_fast_path(nb::module_& m) {
   nb::class_<FastTask>(m, "FastTask", nb::type_slots(collected<FastTask>()))
-      .def(nb::init<nb::object, nb::object, nb::object, nb::object, nb::object, bool, nb::object, nb::object>(),
+      .def(nb::init<nb::object, nb::object, nb::object, nb::object, nb::object, bool, bool, nb::object,
+                    nb::object>(),
            nb::kw_only(), "bolt"_a, "outputs"_a, "process"_a, "fail"_a, "latency"_a, "yields"_a,
+           "has_news"_a,
            "begin_tree"_a = nb::none(), "end_tree"_a = nb::none())
-      .def_rw("room", &FastTask::room);
+      .def_rw("room", &FastTask::room)
+      .def_rw("most", &FastTask::most);
   nb::class_<FastPath>(m, "FastPath", nb::type_slots(collected<FastPath>()))
       .def(nb::init<nb::object, nb::object, nb::object, nb::object, nb::object>(), nb::kw_only(), "ready"_a,
            "channel"_a, "flush"_a, "unfinished"_a, "now_ns"_a = nb::none())

@@ -29,7 +29,7 @@ namespace penstock::bindings {
 class FastTask {
  public:
   FastTask(nb::object its_bolt, nb::object its_outputs, nb::object user_code, nb::object told_of_failures,
-           nb::object latencies, bool gives_iterators, nb::object begin_tree, nb::object end_tree)
+           nb::object latencies, bool gives_iterators, bool is_told_of, nb::object begin_tree, nb::object end_tree)
       : bolt(std::move(its_bolt)),
         outputs(std::move(its_outputs)),
         process(std::move(user_code)),
@@ -37,15 +37,18 @@ class FastTask {
         latency(std::move(latencies)),
         begin(std::move(begin_tree)),
         end(std::move(end_tree)),
-        yields(gives_iterators) {
+        yields(gives_iterators),
+        has_news(is_told_of) {
     nb::cast<Emitter&>(outputs);
   }
 
   std::int64_t room = 0;  // how many tuples may be worked on until Python is asked again
+  std::int64_t most = 0;  // how many of one frame: what takes long is cut into pieces, by Python
 
   const nb::object bolt, outputs, process, fail, latency;
   const nb::object begin, end;  // told the trees of a frame before and after it is worked on; None if not tracked
   const bool yields;
+  const bool has_news;  // whether Python tells others what was worked on
   bool is_tracked() const { return !begin.is_none(); }
 
   int traverse(visitproc visit, void* arg) const {
@@ -69,7 +72,8 @@ struct FastChannel {
 class FastPath {
  public:
   static constexpr std::uint32_t kTuples = 0;  // FrameKind.TUPLES
-  // Whoever waits to hear that a tree is complete waits for so much longer at most; what is told together costs once.
+  // Whoever waits to hear that a tree is complete, or for collected rows, waits for so much longer at most. What is told
+  // together costs once.
   static constexpr std::int64_t kNewsNs = 2'000'000;
 
   // Called in Python:
@@ -108,7 +112,7 @@ class FastPath {
     if (!decoded.is_valid()) return false;
     FastTask& task = *nb::inst_ptr<FastTask>(entry.task);
     const Frame frame(decoded, task.is_tracked());
-    if (!frame.is_plain || frame.count > task.room) return false;
+    if (!frame.is_plain || frame.count > std::min(task.room, task.most)) return false;
     work_on(entry, task, *channel, frame, size, decoded);
     return true;
   }
@@ -147,7 +151,7 @@ class FastPath {
   void waited(std::int64_t ns) { waited_ns_ += ns; }
   // How long the reader has slept since the last time, for want of frames.
   std::int64_t take_waited() { return std::exchange(waited_ns_, 0); }
-  // When Python should tell of the trees that were worked on, by the steady clock; 0 if there is nothing to tell.
+  // When Python should tell others what was worked on, by the steady clock; 0 if there is nothing to tell.
   std::int64_t news_due_ns() const { return news_since_ns_ == 0 ? 0 : news_since_ns_ + kNewsNs; }
   bool wants_python() const { return wants_python_; }
   std::int64_t frames() const { return frames_; }
@@ -208,7 +212,9 @@ class FastPath {
     bool is_of_one_tree() const {
       if (!PyList_CheckExact(runs) || PyList_GET_SIZE(runs) != 1) return false;
       PyObject* run = PyList_GET_ITEM(runs, 0);
-      return PyTuple_CheckExact(run) && PyTuple_GET_SIZE(run) == 2 && PyLong_AsSsize_t(PyTuple_GET_ITEM(run, 1)) == count;
+      if (!PyTuple_CheckExact(run) || PyTuple_GET_SIZE(run) != 2) return false;
+      int overflow = 0;
+      return PyLong_AsLongLongAndOverflow(PyTuple_GET_ITEM(run, 1), &overflow) == count && overflow == 0;
     }
     bool is_plain = false;
     std::int64_t origin_ns = 0, sent_ns = 0;
@@ -294,14 +300,21 @@ class FastPath {
       return;
     }
     current_.reset();
-    if (task.is_tracked()) {
-      task.end(nb::handle(frame.runs), nb::handle(frame.number));
-      if (news_since_ns_ == 0) news_since_ns_ = Platform::now_ns();
-    }
+    if (task.is_tracked()) task.end(nb::handle(frame.runs), nb::handle(frame.number));
+    if (task.has_news && news_since_ns_ == 0) news_since_ns_ = Platform::now_ns();
     record(task.latency, ended - frame.origin_ns, frame.count);
     channel.tuples += frame.count;
     channel.bytes += static_cast<std::int64_t>(size);
-    if (channel.bytes >= channel.due_at) wants_python_ = true;
+    if (done_bytes(entry, channel) >= channel.due_at) wants_python_ = true;
+  }
+
+  // Credit is counted from task to task, whatever the edge.
+  static std::int64_t done_bytes(const Entry& entry, const FastChannel& like) {
+    std::int64_t bytes = 0;
+    for (const FastChannel& channel : entry.channels) {
+      if (channel.source == like.source && channel.assignment == like.assignment) bytes += channel.bytes;
+    }
+    return bytes;
   }
 
   static void record(const nb::object& histogram, std::int64_t value_ns, Py_ssize_t count) {

@@ -58,10 +58,11 @@ class ReadEnd {
     do {
       finish_handed_out();
       if (fast.news_due_ns() != 0) deadline.come_sooner(fast.news_due_ns());
+      const bool may_wait = !deadline.passed();
       const std::int64_t asked = Platform::now_ns();
       wait_for_records(max_records, deadline);
       const std::int64_t began = Platform::now_ns();
-      fast.waited(began - asked);
+      if (may_wait) fast.waited(began - asked);
       while (next_ != ready_.size() && !fast.wants_python() && Platform::now_ns() - began < kBehindNs) {
         if (!work_on(fast, ready_[next_])) break;
       }

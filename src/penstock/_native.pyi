@@ -263,12 +263,15 @@ class FastTask:
         fail: Callable[[BaseException, Any], None],
         latency: Histogram,
         yields: bool,
+        has_news: bool,
         begin_tree: Callable[[list[tuple[int, int]]], None] | None = None,
         end_tree: Callable[[list[tuple[int, int]], int], None] | None = None,
     ) -> None: ...
 
     room: int
     """How many tuples may be worked on before Python has its turn."""
+    most: int
+    """How many tuples a frame may have."""
 
 class FastPath:
     """Works on frames where they are read: see penstock.worker.fast_path, which answers what it asks."""

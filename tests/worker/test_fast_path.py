@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,6 +26,8 @@ from penstock.topology.bolts import Bolt, KeyedBolt
 from penstock.topology.topology import Topology
 from penstock.topology.tuples import Tuple
 from penstock.transport.frames import FrameKind
+from penstock.transport.ring import Route
+from penstock.worker.bolt_task import BoltTask
 from penstock.worker.fast_path import FastPath
 from penstock.worker.settings import WorkerSettings
 from penstock.worker.wakeup import Wakeup
@@ -120,15 +123,23 @@ def test_keys_keep_their_order_and_failures_are_counted(delivery: Delivery, seed
 
 @pytest.mark.parametrize("delivery", DELIVERIES)
 def test_a_call_that_gives_more_than_a_piece_goes_on_in_the_turns_of_the_worker(
-    delivery: Delivery, worked_on: list[int]
+    delivery: Delivery, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    gone_on_with: list[str] = []
+    go_on_with = BoltTask.go_on_with
+
+    def noted(self: BoltTask, *call: Any) -> None:
+        gone_on_with.append(self.component)
+        go_on_with(self, *call)
+
+    monkeypatch.setattr(BoltTask, "go_on_with", noted)
     settings = WorkerSettings(spout_turn_tuples=1, high_water_tuples=64)
     for seed in range(5):
         topo, _, sink = chain(Many(), 3)
         with LocalCluster(topo, workers=3, seed=seed, delivery=delivery, settings=settings) as cluster:
             cluster.run_to_end()
         assert sink.values == [(n * 1000 + k,) for n in range(3) for k in range(1000)]
-    assert worked_on
+    assert {*gone_on_with} == {"bolt"}
 
 
 class Many(Bolt):
@@ -180,6 +191,56 @@ def test_who_is_behind_lets_the_rest_wait_in_the_queue() -> None:
 def slowly(tup: Tuple) -> Any:
     time.sleep(0.001)  # more than it may be behind
     return (tup.n,)
+
+
+@pytest.mark.parametrize("tuple_bytes", [1, 400])
+def test_a_frame_of_more_than_is_done_at_a_time_is_cut_in_the_turn(tuple_bytes: int) -> None:
+    """However short each call is, all of a frame may take too long for whoever waits for the worker meanwhile."""
+    called: list[int] = []
+
+    def note(tup: Tuple) -> None:
+        called.append(tup.n)
+
+    topo, spout = Topology("frame"), FedSpout([(n, "x" * tuple_bytes) for n in range(300)], fields=("n", "text"))
+    topo.bolt("note", note, topo.spout("numbers", spout).shuffle(), fields=())
+    with workers_over_rings(topo, {0: 0, 1: 1}, settings=WorkerSettings(spout_turn_tuples=300)) as (first, second):
+        first.do_work()
+        second._take(0.0)
+        assert not called, "of a bolt whose calls nobody has measured, 16 are done at a time"
+        assert second.bolts[0].queue.tuples
+        run_to_end([first, second])
+    assert called == [*range(300)]
+
+
+@pytest.mark.parametrize("runs", [[], [(5, 2)], [(5, 2**64 - 1)], [(5, 1), (6, 0)], [(5, -1)]], ids=str)
+@pytest.mark.parametrize("delivery", ["at_most_once", "at_least_once"])
+def test_a_frame_whose_trees_are_wrong_is_refused_as_ever(delivery: Delivery, runs: list[tuple[int, int]]) -> None:
+    topo, _, sink = chain(lambda tup: (tup.n,), 0)
+    with workers_over_rings(topo, CHAIN, settings=WorkerSettings(delivery=delivery)) as (first, second, _):
+        payload = msgspec.msgpack.encode((1, 1, 7, runs, [(1,)]))
+        route = Route(target=1, source=0, stream=0, assignment=1, flags=FrameKind.TUPLES)
+        first._carriers[1].send(route, payload, 1)
+        second.do_work()
+        is_right = not runs and delivery == "at_most_once"
+        assert second.intake.unreadable == (not is_right)
+        assert second.bolts[0].processed == is_right
+        assert second.bolts[0].failed == (not is_right)
+    assert not sink.values
+
+
+def test_credit_goes_back_before_its_sender_waits_for_it() -> None:
+    """Also while nothing else would give the worker a turn."""
+    topo, _, sink = chain(lambda tup: (tup.n,), 2000)
+    small = WorkerSettings(spout_turn_tuples=1, credit_window_bytes=2000)
+    with workers_over_rings(topo, CHAIN, settings=small) as workers:
+        for _ in range(100_000):
+            workers[0].do_work()
+            workers[1].turn(0.0)
+            workers[2].turn(0.0)
+            if workers[0].spouts[0].ended:
+                break
+        run_to_end(workers)
+    assert len(sink.values) == 2000
 
 
 def test_the_bell_is_heard_while_frames_keep_coming() -> None:

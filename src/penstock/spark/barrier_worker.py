@@ -208,7 +208,8 @@ class _TransformTask:
             if worker.ended:
                 break
             garbage.idle(now_ns)
-            worker.idle(IDLE_AT_MOST_S)
+            with self._failing_for_good():  # tuples may be worked on where they are read
+                worker.idle(IDLE_AT_MOST_S)
         self._require_nothing_lost()
 
     @contextlib.contextmanager

@@ -68,10 +68,12 @@ class MemoryInbox:
         fast_path.begin()
         most = 0 if self._random is None else self._random.choice(FAST_FRAMES)
         for _ in range(min(max_records, len(self._records), most)):
-            record = self._records[0]
-            if fast_path.wants_python or not fast_path.take(record.route, record.payload):
+            if fast_path.wants_python:
                 break
-            self._records.popleft()
+            record = self._records.popleft()
+            if not fast_path.take(record.route, record.payload):
+                self._records.appendleft(record)
+                break
             self._used_bytes -= len(record.payload)
         fast_path.flush()
         return self.read_many(max_records, timeout_s)

@@ -97,7 +97,7 @@ class BoltTask(RunningTask):
         """From other workers."""
         self.blocked_at_ns = -1 << 62
         """When it last could not work, because those that it feeds wanted nothing."""
-        self._most_at_once = 16
+        self.most_at_once = 16
         """How many tuples of an arrival are done before others have their turn, by how long they took lately."""
         self.tuple_ns = 0
         """How long a tuple took lately."""
@@ -171,6 +171,11 @@ class BoltTask(RunningTask):
             self.taken_bytes += size_bytes
             self.taken_tuples += tuples
 
+    def note_pace(self, tuples: int, spent_ns: int) -> None:
+        """So many tuples took so long."""
+        self.tuple_ns = spent_ns // max(1, tuples)
+        self.most_at_once = max(1, tuples * PIECE_NS // max(1, spent_ns))
+
     def go_on_with(self, arrival: Arrival, calls: Calls, keys: list[Any] | None) -> None:
         """User code has more to give of an arrival than a piece: it is in the middle of that call from now on."""
         assert self._fast_runner is not None
@@ -226,7 +231,7 @@ class BoltTask(RunningTask):
                 if self._runner.merges:
                     arrivals += queue.take_more(arrival, most_tuples - done)
                 elif arrival.batch is None and len(arrival) > (
-                    most := min(self._most_at_once, max(1, room_tuples - done))
+                    most := min(self.most_at_once, max(1, room_tuples - done))
                 ):
                     arrivals = [self._first_piece(arrival, most)]
                 self._note_arrivals(arrivals, now_ns)
@@ -265,8 +270,7 @@ class BoltTask(RunningTask):
             return 1, now_ns
         spent_ns += now_ns - began_ns
         count = self._note_processed(arrivals, now_ns)
-        self.tuple_ns = spent_ns // max(1, count)
-        self._most_at_once = max(1, count * PIECE_NS // max(1, spent_ns))
+        self.note_pace(count, spent_ns)
         return count, now_ns
 
     def _run_tick(self) -> Iterator[None]:
@@ -372,7 +376,7 @@ class BoltTask(RunningTask):
 
     def piece(self, edges: Collection[int]) -> Arrival | None:
         """Takes what is next off the queue, for others to work on; None if it is too little, or not of these edges."""
-        if not isinstance(self._runner, RecordRunner) or self.queue.tuples < 2 * self._most_at_once:
+        if not isinstance(self._runner, RecordRunner) or self.queue.tuples < 2 * self.most_at_once:
             return None
         arrival = self.queue.take()
         if arrival is None:
@@ -381,7 +385,7 @@ class BoltTask(RunningTask):
             self.queue.put_back(arrival)
             return None
         self._lent += 1
-        return self._first_piece(arrival, self._most_at_once) if len(arrival) > self._most_at_once else arrival
+        return self._first_piece(arrival, self.most_at_once) if len(arrival) > self.most_at_once else arrival
 
     def take_back(self, piece: Arrival) -> None:
         """Nobody has worked on it."""

@@ -94,6 +94,7 @@ class FastPath:
         fast = bolt.fast
         assert fast is not None
         fast.room = self._room_tuples(bolt)
+        fast.most = bolt.most_at_once
         return fast
 
     def _channel(
@@ -151,4 +152,4 @@ class FastPath:
                 self._returns.processed(sender, (source, bolt.task), size_bytes, assignment)
             bolt.processed += done
             if done:
-                bolt.tuple_ns = busy_ns // done
+                bolt.note_pace(done, busy_ns)

@@ -301,7 +301,7 @@ class RemoteLane(Lane):
         """See Lane. Most often it is one frame of plain values of no tree: that takes the short way."""
         tuples = self.tuples
         count = len(tuples)
-        if self.before or self.tracking is not None or count > MOST_FRAME_TUPLES:
+        if not 0 < count <= MOST_FRAME_TUPLES or self.before or self.tracking is not None:
             return super().flush(origin_ns, now_ns)
         payload = encode_tuples(origin_ns, now_ns, UNTRACKED, (), tuples, len(self._fields), self.most_frame_bytes)
         if not isinstance(payload, bytes):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from penstock._native import Calls, FastTask, Histogram
 from penstock.topology.bolts import KeyedBolt
+from penstock.topology.collecting import CollectingBolt
 from penstock.topology.functions import FunctionBolt
 from penstock.transport.canonical_key import canonical_keys
 from penstock.worker.arrival import Arrival
@@ -125,6 +126,7 @@ class RecordRunner:
             fail=task.fail,
             latency=latency,
             yields=self._yields,
+            has_news=isinstance(task.logic, CollectingBolt),
         )
 
     def go_on_with(self, arrival: Arrival, calls: Calls, keys: list[Any] | None) -> Iterator[None]:  # noqa: ARG002

@@ -61,6 +61,7 @@ class TrackedRecordRunner(RecordRunner):
             fail=self._task.fail,
             latency=latency,
             yields=self._yields,
+            has_news=True,
             begin_tree=self._begin_tree,
             end_tree=self._end_tree,
         )
