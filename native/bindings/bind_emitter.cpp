@@ -33,6 +33,12 @@ void bind_routings(nb::module_& m) {
            nb::arg("remembered"), nb::arg("index_of"));
   nb::class_<ByFunction, Routing>(m, "ByFunction", nb::type_slots(collected<Routing>()))
       .def(nb::init<nb::object>(), nb::arg("put"));
+  nb::class_<ShareTaker>(m, "ShareTaker")
+      .def(nb::init<double>(), nb::arg("share"))
+      .def("take", &ShareTaker::take, nb::arg("count"))
+      .def_ro("share", &ShareTaker::share);
+  nb::class_<Shared, Routing>(m, "Shared", nb::type_slots(collected<Routing>()))
+      .def(nb::init<nb::object, nb::handle, nb::object>(), nb::arg("plain"), nb::arg("list"), nb::arg("taker"));
   nb::class_<FanOut, Routing>(m, "FanOut", nb::type_slots(collected<Routing>()))
       .def(nb::init<nb::handle>(), nb::arg("routings"));
 }

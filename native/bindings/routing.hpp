@@ -7,7 +7,9 @@
 
 #include <nanobind/nanobind.h>
 
+#include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -175,6 +177,46 @@ class ByFunction final : public Routing {
   bool put(PyObject* values) override {
     if (is_cleared()) return true;
     return nb::steal(PyObject_CallOneArg(references_[0].ptr(), values)).is_valid();
+  }
+};
+
+// Takes a share of what comes, as evenly as whole tuples allow, and the same each time. Counts in billionths: ten times a
+// tenth is one.
+class ShareTaker {
+ public:
+  explicit ShareTaker(double taken_share) : share(taken_share), billionths_(std::llround(taken_share * 1e9)) {
+    if (!(taken_share >= 0 && taken_share <= 1)) throw nb::value_error("a share is from 0 to 1");
+  }
+
+  // How many of so many tuples are in it.
+  std::int64_t take(std::int64_t count) {
+    due_ += count * billionths_;
+    const std::int64_t taken = due_ / kWhole;
+    due_ -= taken * kWhole;
+    return taken;
+  }
+
+  const double share;
+
+ private:
+  static constexpr std::int64_t kWhole = 1'000'000'000;
+  std::int64_t billionths_;
+  std::int64_t due_ = 0;
+};
+
+// A share into a list, that of a helper's lane, and the rest by another grouping.
+class Shared final : public Routing {
+ public:
+  Shared(nb::object plain, nb::handle list, nb::object taker) : Routing({std::move(plain), nb::borrow(list), std::move(taker)}) {
+    nb::cast<Routing&>(references_[0]);
+    if (!PyList_CheckExact(list.ptr())) throw nb::type_error("wanted a list to put tuples into");
+    nb::cast<ShareTaker&>(references_[2]);
+  }
+
+  bool put(PyObject* values) override {
+    if (is_cleared()) return true;
+    if (nb::inst_ptr<ShareTaker>(references_[2])->take(1) != 0) return PyList_Append(references_[1].ptr(), values) == 0;
+    return nb::inst_ptr<Routing>(references_[0])->put(values);
   }
 };
 

@@ -352,6 +352,20 @@ class ByFunction(Routing):
 
     def __init__(self, put: Callable[[tuple[Any, ...]], object]) -> None: ...
 
+class ShareTaker:
+    """Takes a share of what comes, as evenly as whole tuples allow, and the same each time."""
+
+    def __init__(self, share: float) -> None: ...
+    def take(self, count: int) -> int:
+        """How many of so many tuples are in it."""
+    @property
+    def share(self) -> float: ...
+
+class Shared(Routing):
+    """A share into a list, and the rest by another grouping."""
+
+    def __init__(self, plain: Routing, list: list[tuple[Any, ...]], taker: ShareTaker) -> None: ...
+
 class FanOut(Routing):
     """By each of these."""
 

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from penstock._native import ShareTaker
 from penstock.connectors.collect import Collect
 from penstock.connectors.lines import Lines
 from penstock.control.reporting import report_of
@@ -22,7 +23,6 @@ from penstock.topology.context import TaskContext
 from penstock.topology.topology import Topology
 from penstock.topology.tuples import Tuple
 from penstock.worker.settings import WorkerSettings
-from penstock.worker.shared_routing import ShareTaker
 from tests.worker.moved_word_count import moves, rows_of_a_run
 from tests.worker.random_topologies import Plan, plans
 
@@ -257,6 +257,18 @@ def test_what_one_task_sends_by_way_of_a_helper_keeps_its_order() -> None:
         order[helping, index, number % 2].append(number)
     assert any(helping for helping, _, _ in order)
     assert all(numbers == sorted(numbers) for numbers in order.values())
+
+
+def test_a_share_is_taken_evenly_and_the_same_each_time() -> None:
+    taker = ShareTaker(0.4)
+    assert [taker.take(1) for _ in range(10)] == [0, 0, 1, 0, 1, 0, 0, 1, 0, 1]
+    assert taker.take(100) == 40
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.1, float("nan")])
+def test_what_is_no_share_is_refused(share: float) -> None:
+    with pytest.raises(ValueError, match="from 0 to 1"):
+        ShareTaker(share)
 
 
 @given(st.lists(st.integers(0, 50), max_size=50), st.floats(0, 1))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock._native import ByFunction, Emitter, Routing
+from penstock._native import ByFunction, Emitter, Routing, Shared, ShareTaker
 from penstock.flow.credit import Channel
 from penstock.flow.two_choices import TwoChoices
 from penstock.topology.emit import DEFAULT_STREAM, Emit, not_an_output
@@ -20,7 +20,6 @@ from penstock.worker.in_turn import InTurn, Watch
 from penstock.worker.lanes import Lane, Refusal, RemoteLane
 from penstock.worker.routing import Values, compile_grouping, fan_out
 from penstock.worker.row_choice import RowChoice
-from penstock.worker.shared_routing import ShareTaker, with_share
 
 __all__ = ["FIRST_PIECE_TUPLES", "Outputs", "Refuse", "Subscriber"]
 
@@ -79,7 +78,7 @@ class Subscriber:
         """How its tuples are shared out."""
         if self.help_lane is None or not self.share:
             return self._routing
-        return with_share(self._routing, self.help_lane, self._taker)
+        return Shared(self._routing, self.help_lane.tuples, self._taker)
 
     def has_room(self, exhausted: set[Channel]) -> bool:
         """Of a shuffle: whether there is anywhere to go for the next tuples."""
