@@ -32,7 +32,9 @@ def build_commit(commit: str, history: History, folder: Path) -> Path:
             archive, tree = Path(temporary, "tree.tar"), Path(temporary, "tree")
             history.ask("archive", f"--output={archive}", commit)
             with tarfile.open(archive) as packed:
-                packed.extractall(tree, filter="data")
+                # Set, and not given to extractall: Pythons before 3.11.4 know of no filter, and ignore this.
+                packed.extraction_filter = getattr(tarfile, "data_filter", None)
+                packed.extractall(tree)
             build_tree(tree, home)
         marker.touch()
     return _python(home)

@@ -196,4 +196,6 @@ def test_a_channel_is_wide_as_long_as_its_receiver_says_so() -> None:
     assert not taker.wide
     taker.returned(CHANNEL, 0, 1, window_bytes=1 << 20)
     taker.forget({TASK})
+    assert taker.wide == {CHANNEL}, "a receiver that was not restarted goes on by what it told"
+    taker.laid(CHANNEL, 2)
     assert not taker.wide

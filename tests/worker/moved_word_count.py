@@ -59,6 +59,15 @@ def counted(lines: list[str]) -> Counter[tuple[str, int]]:
     return rows
 
 
+LATE_TURNS = 60
+"""After so many turns a marker is taken for lost."""
+
+
+def has_passed(cluster: LocalCluster, epoch: int) -> bool:
+    tasks = [task for worker in cluster.workers.values() for task in worker.roster.everything]
+    return all(task.ended or task.passed_epoch >= epoch for task in tasks)
+
+
 def rows_of_a_run(
     seed: int,
     delivery: Delivery,
@@ -70,7 +79,11 @@ def rows_of_a_run(
     settings: WorkerSettings | None = None,
     epoch_turns: int = 7,
 ) -> Counter[tuple[Any, ...]]:
-    """What its sink has got, with changes under way all the time, and workers killed in the middle of them."""
+    """What its sink has got, with changes under way all the time, and workers killed in the middle of them.
+
+    Markers are sent no faster than they get through: else what waits for a marker would wait for thousands before it.
+    One may be lost with its worker, so the next one follows after a while all the same.
+    """
     chance = random.Random(seed)
     settings = settings or WorkerSettings(
         credit_window_bytes=chance.choice([2000, 1 << 20]),
@@ -79,11 +92,17 @@ def rows_of_a_run(
     )
     with LocalCluster(topology, workers=workers, seed=seed, delivery=delivery, settings=settings) as cluster:
         dead: int | None = None
+        epoch = began = 0
         for turn in range(50_000):
             if cluster.ended:
                 break
-            if turn % epoch_turns == 0 and not cluster.checkpoint_under_way:
-                cluster.begin_epoch()
+            waited = turn - began
+            if not epoch or (
+                waited >= epoch_turns
+                and not cluster.checkpoint_under_way
+                and (waited >= LATE_TURNS or has_passed(cluster, epoch))
+            ):
+                epoch, began = cluster.begin_epoch(), turn
             if not cluster.moving and chance.random() < 0.3:
                 change(cluster, chance)
             if dead is not None and chance.random() < 0.2:

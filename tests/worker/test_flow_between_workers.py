@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from penstock.plan.shape import shape_of
 from penstock.plan.tasks import tasks_of
 from penstock.testing import CapturedSink, FedSpout, LocalCluster, VirtualClock
+from penstock.testing.memory import MemoryWay
 from penstock.topology.topology import Topology
 from penstock.topology.tuples import Tuple
 from penstock.worker.outputs import FIRST_PIECE_TUPLES
@@ -155,3 +156,54 @@ def test_a_slow_bolt_does_a_little_at_a_time_and_all_in_the_end() -> None:
         assert max(done) <= 2, "turns are short once it is known how long a tuple takes"
         cluster.run_to_end()
     assert [n for (n,) in sink.values] == list(range(500))
+
+
+@pytest.mark.parametrize("receiver_first", [True, False])
+def test_a_link_that_was_broken_costs_no_credit_whoever_hears_of_it_first(receiver_first: bool) -> None:
+    """Nobody was restarted, so a receiver gives credit back by the window that it told of in between."""
+    words, sink = FedSpout(fields=("word",)), CapturedSink()
+    topo = Topology("broken-link")
+    topo.bolt("sink", sink, topo.spout("words", words).shuffle())
+    with LocalCluster(topo, worker_of={0: 0, 1: 1}, delivery="at_most_once") as cluster:
+        for me, peer in ((1, 0), (0, 1)) if receiver_first else ((0, 1), (1, 0)):
+            words.feed(*[("x" * 50,)] * 2000)
+            cluster.settle()
+            cluster.workers[me].meet(cluster._colleague(peer), MemoryWay(cluster._inboxes[peer]))
+        words.feed(*[("x" * 50,)] * 5000)
+        cluster.settle()
+        assert len(sink.values) == 9000
+
+
+def test_a_task_that_is_also_broadcast_to_has_credit_when_another_moves() -> None:
+    words, sink = FedSpout(fields=("word",)), CapturedSink()
+    topo = Topology("both")
+    spout = topo.spout("words", words)
+    topo.bolt("sink", sink, spout.by("word"), spout.broadcast("flat"), tasks=2)
+    with LocalCluster(topo, worker_of={0: 0, 1: 1, 2: 2}, delivery="at_most_once") as cluster:
+        words.feed(*((f"{'x' * 50}{n}",) for n in range(1000)))
+        cluster.settle()
+        cluster.move({2: 3})
+        for _ in range(100):
+            cluster.step()
+            cluster.clock.let_pass(0.001)
+        assert not cluster.moving
+        words.feed(*((f"{'x' * 50}{n}",) for n in range(5000)))
+        cluster.settle()
+        assert len(sink.values) == 3 * 6000
+
+
+@pytest.mark.parametrize("high_water_tuples", [1000, 4096])
+def test_who_is_let_go_on_within_a_worker_has_its_next_turn_at_once(high_water_tuples: int) -> None:
+    words, sink = FedSpout([(n,) for n in range(400)], fields=("n",)), CapturedSink()
+    topo = Topology("within")
+    many = topo.bolt("many", lambda tup: [(tup.n,)] * 250, topo.spout("words", words).shuffle(), fields=("n",))
+    topo.bolt("sink", sink, many.shuffle())
+    sized = WorkerSettings(high_water_tuples=high_water_tuples)
+    with LocalCluster(topo, worker_of={0: 0, 1: 1, 2: 1}, settings=sized, delivery="at_most_once") as cluster:
+        feeding, working = cluster.workers[0], cluster.workers[1]
+        first = working.roster.bolt_by_task[1]
+        while len(sink.values) < 400 * 250:
+            feeding.do_work()
+            working.do_work()
+            can_work = first.has_work and not first.blocked_by(working._exhausted())
+            assert working.is_restless or not can_work

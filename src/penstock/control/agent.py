@@ -177,7 +177,7 @@ class _Agent:
             return
         self._garbage.idle(now_ns)
         self._telling.rows(worker)
-        if worked and (worker.is_eventful or self._fed.is_in_use or self._preparing is not None):
+        if self._preparing is not None or (worked and (worker.is_eventful or self._fed.is_in_use)):
             self._tell_news(worker)
         # Not before it has begun: one without tasks has ended from the start.
         if not self._told_ended and worker.begun and worker.ended:

@@ -99,7 +99,7 @@ class ControlClient:
             text = f"the driver at {self._endpoint} does not keep up: {len(self._waiting)} messages wait for it"
             raise RunError(text)
         self._waiting.append((self._numbering.stamp(message), encode(message)))
-        self._has_sent = True
+        self._has_sent = True  # also if there is no room: the look for it is as good as a send
         self._push()
 
     def poll(self) -> list[FromController]:
@@ -169,6 +169,7 @@ class ControlClient:
             while self._waiting and self._events() & zmq.POLLOUT:
                 self._socket.send_multipart(self._waiting[0], zmq.NOBLOCK)
                 self._waiting.popleft()
+                self._has_sent = True  # it was looked for room, and what has come meanwhile is not told of again
         except zmq.Again:  # it said that there was room, and lost its connection the moment after
             pass
         return not self._waiting

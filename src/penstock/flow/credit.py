@@ -120,11 +120,13 @@ class CreditTaker:
         self.exhausted.discard(channel)
 
     def forget(self, targets: Collection[int]) -> int:
-        """These tasks were lost with their worker, and everything under way to them. Returns how many bytes."""
+        """Everything under way to these tasks was lost, with their worker or on the way. Returns how many bytes.
+
+        The windows stay. A receiver that is met again, and has not been restarted, may have told of them just before,
+        and gives credit back by them. One that was restarted gives back by the first window, and so sooner.
+        """
         lost = [channel for channel in self._under_way if channel[1] in targets]
         self.exhausted.difference_update(lost)
-        self._windows = {channel: size for channel, size in self._windows.items() if channel[1] not in targets}
-        self.wide.intersection_update(self._windows)
         return sum(self._under_way.pop(channel) for channel in lost)
 
     def room_bytes(self, channel: Channel) -> int:
@@ -182,6 +184,14 @@ class CreditGiver:
             first = self._window_bytes if channel[1] < 0 else min(FIRST_WINDOW_BYTES, self._window_bytes)
             account = self._accounts[sender, channel] = _Account(assignment, _part_of(first))
         return account
+
+    def take(self, sender: int, channel: Channel, assignment: int = 0) -> int:
+        """What was processed beside what is given back: that goes with it, for the window may be about to shrink."""
+        account = self._accounts.get((sender, channel))
+        if account is None or account.assignment != assignment:
+            return 0
+        left, account.processed_bytes = account.processed_bytes, 0
+        return left
 
     def told(self, sender: int, channel: Channel, window_bytes: int, assignment: int = 0) -> None:
         """A sender is told of the window that it has from now on."""

@@ -192,6 +192,7 @@ class _TransformTask:
         worker.begin()
         look_at_peers_ns = 0
         while True:
+            self._inbox.take_bell()  # a spout has something: it is asked now
             with self._failing_for_good():
                 worked = worker.do_work()
                 self._raise_failures()
@@ -294,6 +295,7 @@ class _TransformTask:
         until_ns = time.monotonic_ns() + BEREAVED_FOR_NS
         while time.monotonic_ns() < until_ns:
             self._look_for_word()
+            self._inbox.take_bell()
             for record in self._inbox.read_many(timeout_s=LOOK_AT_PEERS_EVERY_NS / 1e9):
                 if record.flags == FrameKind.FAILED and record.assignment == self._assignment:
                     self._hear(record)

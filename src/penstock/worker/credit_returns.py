@@ -69,7 +69,10 @@ class CreditReturns:
             return
         for (sender, assignment), due in self._due.items():
             route = Route(target=sender, source=self._worker, assignment=assignment, flags=FrameKind.CREDIT)
-            told = [(channel, size_bytes, self._window_of(channel[1])) for channel, size_bytes in due.items()]
+            told = [
+                (channel, size_bytes + self._given.take(sender, channel, assignment), self._window_of(channel[1]))
+                for channel, size_bytes in due.items()
+            ]
             self._carriers[sender].send(route, _encode(told), 0)
             for channel, _, window_bytes in told:
                 if window_bytes:

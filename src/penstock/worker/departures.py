@@ -189,19 +189,22 @@ class Departures:
         return dict.fromkeys(self._leaving)
 
     def hand_over(self) -> int:
-        """Hands over those that have nothing left to do here; returns how many."""
+        """Hands over those that have nothing left to do here; returns how many were, or have sent their last."""
         return sum(self._hand_over_if_ready(leaving) for leaving in [*self._leaving.values()])
 
     def _hand_over_if_ready(self, leaving: _Leaving) -> int:
         running = leaving.running
-        if leaving.rest is not None or not (running.is_silent or self._fall_silent(leaving)) or running.unsettled:
+        if leaving.rest is not None:
             return 0
+        has_sent_last = not running.is_silent and self._fall_silent(leaving)  # markers, to tasks of this worker, too
+        if not running.is_silent or running.unsettled:
+            return int(has_sent_last)
         trees = None
         if self._acks is not None and running.keeper is not None:
             self._acks.tell()  # what it has sent last counts before the trees go
             trees = running.keeper.hand_over() if leaving.goes_whole else None
             if trees is None and self._waits_for_trees(leaving, running.keeper.open_trees):
-                return 0
+                return int(has_sent_last)
         self._hand_over(leaving, trees)
         return 1
 

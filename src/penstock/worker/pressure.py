@@ -175,8 +175,8 @@ class PressureWatch:
         if self.pressure.changed:
             self._apply()
 
-    def end_turn(self) -> None:
-        """After they have: reads their queues, and does what comes of it."""
+    def end_turn(self) -> int:
+        """After they have: reads their queues, and does what comes of it. Returns how many have work back."""
         self._follow()
         overheld: set[Channel] = set()
         for bolt in self._roster.bolts:
@@ -192,10 +192,10 @@ class PressureWatch:
             self.pressure.changed = True
         if self._shares:
             self._read_helpers()
-        if self._lent:
-            self._recall()
+        recalled = self._recall() if self._lent else 0
         if self.pressure.changed:
             self._apply()
+        return recalled
 
     def _follow(self) -> None:
         """Where another assignment holds than before, all begins anew."""
@@ -240,14 +240,17 @@ class PressureWatch:
             self._lent.add(task)
             self._lending.call(task)
 
-    def _recall(self) -> None:
-        """Those that have nearly nothing waiting can do it themselves."""
+    def _recall(self) -> int:
+        """Those that have nearly nothing waiting can do it themselves. Returns how many have something to do."""
         assert self._lending is not None
+        have_work = 0
         for task in [*self._lent]:
             bolt = self._roster.bolt_by_task.get(task)
             if bolt is None or (bolt.queue.tuples < self._least_tuples and not self.pressure.is_pressed(task)):
                 self._lent.discard(task)
                 self._lending.recall(task)
+                have_work += bolt is not None and bolt.has_work
+        return have_work
 
     def _overheld_by(self, bolt: BoltTask) -> set[Channel]:
         """The channels from tasks here of which too much is held for a marker: against their own source only."""

@@ -241,8 +241,8 @@ class Wiring:
             for lane in old:
                 lane.put_marker(Marker(0, ends=False, switch=assigned.number))
                 lane.retire()
-                for target in lane.targets:
-                    self.credit.laid((source.id, target), assigned.number)
+                if not isinstance(lane, CastLane):  # whose credit is its edge's; other edges may lead to its targets
+                    self.credit.laid((source.id, lane.target), assigned.number)
             running.outputs.relay(subscriber, self._lanes(edge, source, running.tracking, assigned, kept))
             closed += old
         if closed and running.tracking is not None:

@@ -237,7 +237,7 @@ class Worker:
         """
         if self.begun and self.roster.has_live_spouts:
             most_s = min(most_s, self._spout_wait_s())
-        if self._way_out.congested or self.moving.is_copying:
+        if self._way_out.is_at_work or self.moving.is_copying:
             most_s = min(most_s, 0.0005)
         elif self.pressure.is_at_work or self._casts.is_in_use:  # which do some things by the clock
             most_s = min(most_s, WATCHFUL_S)
@@ -279,13 +279,17 @@ class Worker:
         if self.begun and self.roster.spouts:
             work += self._run_spouts(exhausted)
         left = 0
+        kept_back: list[BoltTask] = []
         for bolt in self.roster.runnable:
-            # One that is kept from working is not what the next turn is for: what lets it go on wakes the worker.
-            if bolt.has_work and (done := bolt.run(exhausted, settings.turn_tuples, pressure.room_tuples(bolt))):
+            if not bolt.has_work:
+                continue
+            if done := bolt.run(exhausted, settings.turn_tuples, pressure.room_tuples(bolt)):
                 work += done
                 left += bolt.has_work
+            elif exhausted and bolt.blocked_by(exhausted):
+                kept_back.append(bolt)
         left += self.redirection.work(exhausted)
-        pressure.end_turn()
+        left += pressure.end_turn()
         if uplinks.is_in_use:
             left += uplinks.flush(pressure.exhausted())
             for debt in uplinks.debts():
@@ -302,6 +306,10 @@ class Worker:
             self._checkpoints.save_ended()
         if self.moving.is_busy:
             left += self.moving.work()
+        # What another worker lets go on is woken by its frame; what was let go on here since its turn has the next one.
+        if kept_back and not left:
+            exhausted = self._exhausted()
+            left += any(not bolt.blocked_by(exhausted) for bolt in kept_back)
         work += left
         # A spout may have been let go by what came after its turn; bolts have their turns in the order of the topology,
         # so where none of them has anything left, nothing is.
