@@ -250,6 +250,8 @@ def test_the_bell_is_heard_while_frames_keep_coming() -> None:
         second._inbox.ring_bell(Wakeup.SPOUT)
         first.do_work()
         second.idle(1e6)  # would sleep for ever
+        assert second._inbox.take_bell() == Wakeup.SPOUT  # type: ignore[attr-defined]
+        assert second.bolts[0].processed or second.bolts[0].queue.tuples, "and the frame was read all the same"
 
 
 def test_what_ends_the_run_leaves_the_frame_behind() -> None:
