@@ -1,7 +1,10 @@
-// What rows are made of, and their encoding.
+// What rows are made of, their encoding, and back.
 #include <nanobind/nanobind.h>
 
+#include "collected.hpp"
+#include "python_glue.hpp"
 #include "row_encoder.hpp"
+#include "tuple_decoder.hpp"
 
 namespace nb = nanobind;
 
@@ -63,6 +66,16 @@ void bind_rows(nb::module_& m) {
         nb::arg("rows"), nb::arg("width"), nb::arg("most_bytes"));
   m.def("judge_rows", &judge_rows, nb::arg("rows"), nb::arg("width"));
   m.def("all_tuples", &all_tuples, nb::arg("items"));
+  nb::class_<TupleDecoder>(m, "TupleDecoder", nb::type_slots(collected<TupleDecoder>()))
+      .def(nb::init<nb::type_object, nb::sequence, nb::object>(), nb::arg("made"), nb::arg("fields"), nb::arg("other"))
+      .def("__call__", [](TupleDecoder& self, nb::handle payload) {
+        const Bytes bytes(payload);
+        return self.decode(payload, bytes.data(), bytes.size());
+      }, nb::arg("payload"));
+  nb::class_<KeyReader>(m, "KeyReader", nb::type_slots(collected<KeyReader>()))
+      .def(nb::init<nb::type_object, nb::sequence, nb::object>(), nb::arg("made"), nb::arg("fields"),
+           nb::arg("canonical"))
+      .def("__call__", &KeyReader::read, nb::arg("tuples"));
 }
 
 }  // namespace penstock::bindings

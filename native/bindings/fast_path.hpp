@@ -22,6 +22,7 @@
 #include "emitter.hpp"
 #include "penstock/layout.hpp"
 #include "platform_choice.hpp"
+#include "tuple_decoder.hpp"
 
 namespace penstock::bindings {
 
@@ -261,8 +262,13 @@ class FastPath {
     return found.is_none() ? nullptr : &entry.channels.back();
   }
 
-  // What Python makes of the bytes, which it copies; nothing if it makes nothing of them: it will say why.
+  // What the bytes say, read where they are if they are plain; nothing if they say nothing: Python will tell why.
   static nb::object decode(const FastChannel& channel, const std::byte* payload, std::size_t size) {
+    TupleDecoder* decoder = nullptr;
+    if (nb::try_cast(channel.decode, decoder)) {
+      nb::object decoded = decoder->decode_plain(payload, size);
+      if (decoded.is_valid()) return decoded;
+    }
     const nb::bytes bytes(payload, size);
     nb::object decoded = nb::steal(PyObject_CallOneArg(channel.decode.ptr(), bytes.ptr()));
     if (!decoded.is_valid()) {

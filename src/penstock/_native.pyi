@@ -234,6 +234,30 @@ ROWS_UNEVEN: int
 ROWS_TOO_LARGE: int
 """Encoded, the rows take more bytes than they may. What is wrong beyond that is not known."""
 
+class TupleDecoder:
+    """Reads the TUPLES frames of one edge: origin_ns, sent_ns, the frame's number, the trees, the tuples.
+
+    Args:
+        made: the class of the tuples, of slots and without gc.
+        fields: its fields, in order.
+        other: reads payloads that hold anything but None, bool, int, float, str and bytes, or raises.
+    """
+
+    def __init__(self, made: type[Any], fields: Sequence[str], other: Callable[[Any], Any]) -> None: ...
+    def __call__(self, payload: Buffer) -> Any: ...
+
+class KeyReader:
+    """From tuples of one class to their keys: a field's value, or a tuple of several.
+
+    Args:
+        made: the class of the tuples.
+        fields: the fields of the key.
+        canonical: from keys, some of which are not text, whole numbers, bytes or None, to those that stand for them.
+    """
+
+    def __init__(self, made: type[Any], fields: Sequence[str], canonical: Callable[[list[Any]], list[Any]]) -> None: ...
+    def __call__(self, tuples: Sequence[Any]) -> list[Any]: ...
+
 def encode_tuples(
     origin_ns: int,
     sent_ns: int,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from penstock._native import TupleDecoder
 from penstock.plan.edges import Edge
 from penstock.topology.groupings import By, Combine, Gather, Grouping, PartialKey, ToOne
 from penstock.topology.topology import Topology
-from penstock.topology.tuples import tuple_class
+from penstock.topology.tuples import Tuple, tuple_class
 from penstock.transport.values import row_decoder
 from penstock.worker.gatherer import answer_class
 from penstock.worker.runners import InputEdge
@@ -53,7 +54,8 @@ class EdgeFacts:
     def decoder(self, edge: Edge) -> Any:
         """Reads a frame of its tuples."""
         made = self.tuple_class(edge)
-        return row_decoder(tuple[int, int, int, list[tuple[int, int]], list[made]])  # type: ignore[valid-type]
+        other = row_decoder(tuple[int, int, int, list[tuple[int, int]], list[made]])  # type: ignore[valid-type]
+        return TupleDecoder(made, self.fields(edge), other) if issubclass(made, Tuple) else other
 
     def combined_decoder(self, edge: Edge) -> Any:
         """Reads a frame of one tuple that stands for several."""

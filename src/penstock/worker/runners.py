@@ -10,12 +10,13 @@ from functools import partial
 from inspect import isgeneratorfunction
 from itertools import chain, starmap
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from penstock._native import Calls, FastTask, Histogram
+from penstock._native import Calls, FastTask, Histogram, KeyReader
 from penstock.topology.bolts import KeyedBolt
 from penstock.topology.collecting import CollectingBolt
 from penstock.topology.functions import FunctionBolt
+from penstock.topology.tuples import Tuple
 from penstock.transport.canonical_key import canonical_keys
 from penstock.worker.arrival import Arrival
 from penstock.worker.batches import merged, rows_of, to_batch
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
 __all__ = ["BatchRunner", "InputEdge", "RecordRunner", "Runner"]
 
 
+KeysOf: TypeAlias = Callable[[Sequence[Any]], list[Any]]
+"""From tuples to their keys, canonical ones."""
+
+
 class InputEdge:
     """What a task must know about an edge into it."""
 
@@ -40,7 +45,15 @@ class InputEdge:
         self.combined = combined
         """Whether one of its tuples may stand for several."""
         self.make = make
-        self.key_of: Callable[[Any], Any] | None = attrgetter(*key_fields) if key_fields else None
+        self.keys_of = _key_reader(make, key_fields) if key_fields else None
+        """From its tuples to their keys; None if it has none."""
+
+
+def _key_reader(make: type[Any], key_fields: tuple[str, ...]) -> KeysOf:
+    if issubclass(make, Tuple):
+        return KeyReader(make, key_fields, canonical_keys)
+    key_of = attrgetter(*key_fields)  # what was gathered: many tuples became one, of another class
+    return lambda tuples: canonical_keys([*map(key_of, tuples)])
 
 
 class Runner(Protocol):
@@ -105,13 +118,13 @@ class RecordRunner:
         calls = self._task.outputs.run_calls(self._process, tuples, keys, self._task.fail, self._yields)
         return () if calls is None else self._rest_of(calls, keys)
 
-    def keys_of(self, edge: int) -> Callable[[Sequence[Any]], list[Any]] | None:
+    def keys_of(self, edge: int) -> KeysOf | None:
         """From tuples of an edge, which are worked on now, to their keys; None if it has none."""
-        key_of = self._inputs[edge].key_of if self._keyed else None
-        return None if key_of is None else partial(self._touched_keys, key_of)
+        keys_of = self._inputs[edge].keys_of if self._keyed else None
+        return None if keys_of is None else partial(self._touched_keys, keys_of)
 
-    def _touched_keys(self, key_of: Callable[[Any], Any], tuples: Sequence[Any]) -> list[Any]:
-        keys = canonical_keys([*map(key_of, tuples)])
+    def _touched_keys(self, keys_of: KeysOf, tuples: Sequence[Any]) -> list[Any]:
+        keys = keys_of(tuples)
         if self.touch is not None:
             self.touch(keys)
         return keys
