@@ -12,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
-# Debian keeps the programs of a server out of the way.
-_PLACES = os.pathsep.join([os.environ.get("PATH", ""), *map(str, sorted(Path("/usr/lib/postgresql").glob("*/bin")))])
+# Debian keeps the programs of a server out of the way; and not every PATH has those of root.
+_PLACES = os.pathsep.join(
+    [os.environ.get("PATH", ""), "/usr/sbin", "/sbin", *map(str, sorted(Path("/usr/lib/postgresql").glob("*/bin")))]
+)
 _PATIENCE_S = 60
 
 
@@ -23,7 +25,7 @@ def _as_its_owner(folder: Path) -> list[str]:
         return []
     nobody = pwd.getpwnam("nobody")
     os.chown(folder, nobody.pw_uid, nobody.pw_gid)
-    return ["runuser", "-u", "nobody", "--"]
+    return [shutil.which("runuser", path=_PLACES) or "runuser", "-u", "nobody", "--"]
 
 
 @pytest.fixture(scope="session")
