@@ -17,7 +17,7 @@
 #include <string>
 #include <string_view>
 
-#include "penstock/histogram.hpp"
+#include "owned_histogram.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -119,15 +119,6 @@ void take_words(std::string_view rest, Histogram& histogram) {
     }
     if (!histogram.is_consistent()) refuse("totals that agree with the buckets", "others");
 }
-
-// Moving keeps the words in place, so `core` stays valid; copying is ruled out by unique_ptr.
-struct OwnedHistogram {
-    explicit OwnedHistogram(const HistogramShape& shape)
-        : words(std::make_unique<std::uint64_t[]>(Histogram::word_count(shape))), core(shape, words.get()) {}
-
-    std::unique_ptr<std::uint64_t[]> words;
-    Histogram core;
-};
 
 // A Python buffer, held as long as this object lives.
 class Buffer {

@@ -144,6 +144,14 @@ void bind_write_end(nb::module_& m) {
   nb::class_<WriteEnd>(m, "WriteEnd")
       .def(nb::init<int, std::uint32_t, int>(), nb::kw_only(), "memory_fd"_a, "slot"_a, "door_fd"_a)
       .def("try_write", &WriteEnd::try_write, "payload"_a.none(), "route"_a)
+      .def(
+          "try_write_tuples",
+          [](WriteEnd& end, const Route& route, nb::handle origin_ns, nb::handle sent_ns, nb::handle frame,
+             nb::handle runs, nb::list rows, Py_ssize_t width, std::size_t most_bytes) {
+            const TuplesFrame tuples{origin_ns.ptr(), sent_ns.ptr(), frame.ptr(), runs.ptr(), rows.ptr(), width};
+            return end.try_write_tuples(route, tuples, most_bytes);
+          },
+          "route"_a, "origin_ns"_a, "sent_ns"_a, "frame"_a, "runs"_a, "rows"_a, "width"_a, "most_bytes"_a)
       .def("write", &WriteEnd::write, "payload"_a.none(), "route"_a, "timeout_s"_a = nb::none())
       .def("write_many", &WriteEnd::write_many, "payloads"_a, "route"_a, "timeout_s"_a = nb::none())
       .def(

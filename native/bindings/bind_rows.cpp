@@ -43,14 +43,8 @@ bool all_tuples(nb::list items) {
 nb::object encode_tuples(nb::handle origin_ns, nb::handle sent_ns, nb::handle frame, nb::handle runs, nb::list rows,
                          Py_ssize_t width, std::size_t most_bytes) {
   thread_local EncodeBuffer buffer;
-  buffer.restart(most_bytes);
-  RowEncoder encoder(buffer);
-  Verdict verdict = encoder.array(5);
-  for (const nb::handle number : {origin_ns, sent_ns, frame}) {
-    if (verdict == kPlain) verdict = encoder.value(number.ptr());
-  }
-  if (verdict == kPlain) verdict = encoder.runs(runs.ptr());
-  if (verdict == kPlain) verdict = encoder.rows(rows.ptr(), width);
+  const TuplesFrame tuples{origin_ns.ptr(), sent_ns.ptr(), frame.ptr(), runs.ptr(), rows.ptr(), width};
+  const Verdict verdict = tuples.encode(buffer, most_bytes);
   if (verdict != kPlain) return nb::int_(int{verdict});
   return nb::bytes(buffer.data(), buffer.size());
 }

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "emitter.hpp"
+#include "owned_histogram.hpp"
 #include "penstock/layout.hpp"
 #include "platform_choice.hpp"
 #include "tuple_decoder.hpp"
@@ -41,6 +42,7 @@ class FastTask {
         yields(gives_iterators),
         has_news(is_told_of) {
     nb::cast<Emitter&>(outputs);
+    nb::cast<OwnedHistogram&>(latency);
   }
 
   std::int64_t room = 0;  // how many tuples may be worked on until Python is asked again
@@ -256,6 +258,7 @@ class FastPath {
       channel.decode = found[0];
       channel.keys_of = found[1];
       channel.hops = found[2];
+      nb::cast<OwnedHistogram&>(channel.hops);
       channel.due_at = nb::cast<std::int64_t>(found[3]);
     }
     entry.channels.push_back(std::move(channel));
@@ -324,7 +327,8 @@ class FastPath {
   }
 
   static void record(const nb::object& histogram, std::int64_t value_ns, Py_ssize_t count) {
-    histogram.attr("record")(std::max<std::int64_t>(0, value_ns), count);
+    const auto value = static_cast<std::uint64_t>(std::max<std::int64_t>(0, value_ns));
+    nb::inst_ptr<OwnedHistogram>(histogram)->core.record(value, static_cast<std::uint64_t>(count));
   }
 
   nb::object ready_, channel_, flush_, unfinished_, now_ns_;

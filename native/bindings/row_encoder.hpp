@@ -215,4 +215,23 @@ class RowEncoder {
   EncodeBuffer& buffer_;
 };
 
+// What a TUPLES frame says: references that its caller holds. `runs` are the trees, `rows` a list.
+struct TuplesFrame {
+  PyObject *origin_ns, *sent_ns, *number, *runs, *rows;
+  Py_ssize_t width;
+
+  // The payload, in at most so many bytes.
+  Verdict encode(EncodeBuffer& buffer, std::size_t most_bytes) const {
+    buffer.restart(most_bytes);
+    RowEncoder encoder(buffer);
+    Verdict verdict = encoder.array(5);
+    for (PyObject* stamp : {origin_ns, sent_ns, number}) {
+      if (verdict == kPlain) verdict = encoder.value(stamp);
+    }
+    if (verdict == kPlain) verdict = encoder.runs(runs);
+    if (verdict == kPlain) verdict = encoder.rows(rows, width);
+    return verdict;
+  }
+};
+
 }  // namespace penstock::bindings

@@ -15,6 +15,7 @@
 #include "penstock/packets.hpp"
 #include "penstock/segment.hpp"
 #include "python_glue.hpp"
+#include "row_encoder.hpp"
 
 namespace penstock::bindings {
 
@@ -36,6 +37,20 @@ class WriteEnd {
                                         " limit=" + std::to_string(producer_.max_payload()) +
                                         " (an eighth of the ring); write() sends larger messages in packets");
     return !full(write_message(bytes, route));
+  }
+
+  // Encodes a frame and writes it. Minus its bytes if it is written; the payload if there is no room for it now, or if it
+  // does not fit into a record; else the verdict: why it has no payload.
+  nb::object try_write_tuples(const Route& route, const TuplesFrame& frame, std::size_t most_bytes) {
+    thread_local EncodeBuffer buffer;
+    if (const Verdict verdict = frame.encode(buffer, most_bytes); verdict != kPlain) return nb::int_(int{verdict});
+    const std::size_t size = buffer.size();
+    const auto fill = [&](std::byte* to) { Platform::copy(to, reinterpret_cast<const std::byte*>(buffer.data()), size); };
+    if (size <= open().max_payload() &&
+        !full(producer_.try_write(route, Kind::message, static_cast<std::uint32_t>(size), fill))) {
+      return nb::int_(-static_cast<std::int64_t>(size));
+    }
+    return nb::bytes(buffer.data(), size);
   }
 
   void write(nb::handle payload, const Route& route, std::optional<double> timeout_s) {

@@ -115,6 +115,22 @@ class WriteEnd:
     def __init__(self, *, memory_fd: int, slot: int, door_fd: int) -> None: ...
     def try_write(self, payload: Buffer, route: Route) -> bool:
         """Writes one record if there is room for it now; False if the ring is full. Never waits."""
+    def try_write_tuples(
+        self,
+        route: Route,
+        origin_ns: int,
+        sent_ns: int,
+        frame: int,
+        runs: Sequence[tuple[int, int]],
+        rows: list[tuple[object, ...]],
+        width: int,
+        most_bytes: int,
+    ) -> bytes | int:
+        """Encodes a TUPLES frame straight into a record, if there is room for it now. Never waits.
+
+        Returns minus its bytes if it is written; its payload if not, for lack of room, or because it is larger than a
+        record; or which of ROWS_OTHER, ROWS_UNEVEN and ROWS_TOO_LARGE keeps it from having one: see `encode_tuples`.
+        """
     def write(self, payload: Buffer, route: Route, timeout_s: float | None = None) -> None:
         """Writes one message, waiting for room.
 

@@ -9,7 +9,7 @@ from penstock.topology.groupings import Grouping
 from penstock.topology.tuples import tuple_class
 from penstock.transport.ring import Route
 from penstock.worker.arrival import Arrival, Marker
-from penstock.worker.lanes import Lane, LocalLane, RemoteLane
+from penstock.worker.lanes import Lane, LocalLane, RemoteLane, Sender
 from penstock.worker.outputs import Outputs, Subscriber
 
 EMITTER = 1
@@ -45,7 +45,7 @@ class CapturingReceiver:
         return [arrival.marker for arrival in self.arrivals if arrival.marker is not None]
 
 
-class CapturingSender:
+class CapturingSender(Sender):
     """Stands for the way to another worker."""
 
     def __init__(self) -> None:

@@ -2,17 +2,23 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from penstock._native import ROWS_OTHER, ROWS_TOO_LARGE, ROWS_UNEVEN, encode_tuples
 from penstock.errors import RingClosedError
 from penstock.flow.credit import CreditTaker
 from penstock.transport.ring import RingReader, RingSettings, RingWriter, Route
+from penstock.transport.values import row_decoder
 from penstock.worker.carriers import Carrier, RingWay
+from penstock.worker.lanes import RemoteLane
 
 ROUTE = Route(target=7, source=1)
+
+_decode = row_decoder(Any)
 
 
 class Gate:
@@ -209,3 +215,103 @@ def test_a_dead_peer_is_found_though_nothing_is_sent_to_it() -> None:
     carrier.replace(Gate(opening=1))
     carrier.look_after_peer()
     assert not carrier.gone
+
+
+# ---- by express: a lane writes straight into the ring
+
+
+def lane_over(carrier: Carrier) -> RemoteLane:
+    return RemoteLane(edge=3, source=1, target=7, fields=("value",), sender=carrier, assignment=2)
+
+
+def put(lane: RemoteLane, *values: object) -> None:
+    for value in values:
+        lane.append((value,))
+
+
+def read_all(reader: RingReader, carrier: Carrier) -> list[list[object]]:
+    """The values of each frame that comes, until nothing waits."""
+    frames: list[list[object]] = []
+    while (records := reader.read_many(16, 0)) or carrier.waiting_frames:
+        frames += [[row[0] for row in _decode(record.payload)[4]] for record in records]
+        carrier.pump()
+    return frames
+
+
+@given(st.lists(st.lists(st.integers() | st.text(max_size=3000) | st.lists(st.integers()), min_size=1), max_size=20))
+def test_what_goes_by_express_and_what_does_not_keep_their_order(flushes: list[list[object]]) -> None:
+    """A ring of a few KiB is full all the time, some frames are larger than a record, and some values not plain."""
+    with ring_way(1 << 12) as (reader, way):
+        taker = CreditTaker(window_bytes=1 << 30)
+        carrier = Carrier(way, taker)
+        lane = lane_over(carrier)
+        for values in flushes:
+            put(lane, *values)
+            assert lane.flush(1, 2) == []
+
+        arrived = read_all(reader, carrier)
+
+        assert [value for frame in arrived for value in frame] == [value for values in flushes for value in values]
+        assert taker.under_way_bytes((1, 7)) == lane.sent_bytes
+        assert lane.sent_tuples == sum(map(len, flushes))
+
+
+def test_a_frame_that_is_written_by_express_is_the_one_that_is_sent() -> None:
+    rows: list[tuple[object, ...]] = [(1, "a", None), (-(2**63), "ä" * 100, b"x" * 300)]
+    with ring_way() as (reader, way):
+        written = way.writer.try_write_tuples(ROUTE, 1, 2, 3, [(4, 2)], rows, 3, 1 << 20)
+        payload = encode_tuples(1, 2, 3, [(4, 2)], rows, 3, 1 << 20)
+        (record,) = reader.read_many(16, 1)
+
+        assert isinstance(payload, bytes)
+        assert record.payload == payload
+        assert written == -len(payload)
+        assert (record.target, record.source) == (7, 1)
+
+
+def test_what_has_no_room_comes_back_as_its_payload_and_what_is_not_plain_as_a_verdict() -> None:
+    with ring_way(1 << 12) as (reader, way):
+        write = way.writer.try_write_tuples
+        large: list[tuple[object, ...]] = [("x" * (way.writer.max_record_bytes + 1),)]
+        assert write(ROUTE, 1, 2, 3, (), large, 1, 1 << 20) == encode_tuples(1, 2, 3, (), large, 1, 1 << 20)
+        assert write(ROUTE, 1, 2, 3, (), large, 1, 100) == ROWS_TOO_LARGE
+        assert write(ROUTE, 1, 2, 3, (), [(1, 2)], 1, 100) == ROWS_UNEVEN
+        assert write(ROUTE, 1, 2, 3, (), [([],)], 1, 100) == ROWS_OTHER
+        assert reader.read_many(16, 0) == []
+        while isinstance(written := write(ROUTE, 1, 2, 3, (), [("x" * 300,)], 1, 1 << 20), int):
+            assert written < 0
+        assert written == encode_tuples(1, 2, 3, (), [("x" * 300,)], 1, 1 << 20)
+
+
+def test_what_goes_by_express_to_a_ring_that_was_closed_is_lost_and_counted() -> None:
+    with ring_way() as (reader, way):
+        carrier = Carrier(way, credit())
+        lane = lane_over(carrier)
+        reader.close()
+        put(lane, 1, 2)
+        assert lane.flush(1, 2) == []
+        put(lane, 3)
+        assert lane.flush(1, 2) == []
+
+        assert (carrier.gone, carrier.express, carrier.lost_tuples) == (True, None, 3)
+
+
+def test_nothing_goes_by_express_while_anything_is_kept() -> None:
+    with ring_way(1 << 12) as (reader, way):
+        carrier = Carrier(way, credit())
+        ways = [carrier.express]
+        while not carrier.waiting_frames:
+            carrier.send(ROUTE, bytes(300), 1)
+        ways.append(carrier.express)
+        while carrier.waiting_frames:
+            reader.read_many(16, 0)
+            carrier.pump()
+        assert [*ways, carrier.express] == [way.writer, None, way.writer]
+
+
+def test_there_is_no_express_but_over_a_ring() -> None:
+    carrier = Carrier(Gate(opening=1), credit())
+    assert carrier.express is None
+    with ring_way() as (_, way):
+        carrier.replace(way)
+        assert carrier.express is way.writer

@@ -38,7 +38,7 @@ class RingWay:
     """Over the peer's ring, in shared memory."""
 
     def __init__(self, writer: RingWriter) -> None:
-        self._writer = writer
+        self.writer = writer
         self._record_limit_bytes = writer.max_record_bytes
         self._large: LargeSend | None = None
         self.try_write = writer.try_write
@@ -50,7 +50,7 @@ class RingWay:
         if len(payload) <= self._record_limit_bytes:
             return self.try_write(payload, route)
         if self._large is None:
-            self._large = self._writer.send_large(payload, route)
+            self._large = self.writer.send_large(payload, route)
         if not self._large.advance():
             return False
         self._large = None
@@ -59,17 +59,21 @@ class RingWay:
     @property
     def door(self) -> int:
         """The descriptor of the peer's door, which the kernel closes when the peer is dead."""
-        return self._writer.door_fd
+        return self.writer.door_fd
 
     def peer_is_dead(self) -> bool:
         """See FrameWay. Asks the kernel, so it is not for every frame: what is written meanwhile lies in the ring."""
-        return self._writer.consumer_gone
+        return self.writer.consumer_gone
 
     def close(self) -> None:
         """See FrameWay."""
         self._large = None
         self.slot.close()
-        self._writer.close()
+        self.writer.close()
+
+
+def _ring_of(way: FrameWay | None) -> RingWriter | None:
+    return way.writer if isinstance(way, RingWay) else None
 
 
 class Carrier:
@@ -90,11 +94,18 @@ class Carrier:
         congested: dict[Carrier, None] | None = None,
     ) -> None:
         self._way = way
+        self._ring = _ring_of(way)
         self._credit = credit
+        self.note_sent = credit.sent  # what was written by express
         self.waiting = InOneLine() if waiting is None else waiting
         self._congested: dict[Carrier, None] = {} if congested is None else congested
         self.lost_tuples = 0
         self.gone = False
+
+    @property
+    def express(self) -> RingWriter | None:
+        """The peer's ring, if nothing is kept that would have to go before. None: by `send`."""
+        return None if self._congested or self.gone else self._ring
 
     def send(self, route: Route, payload: bytes | memoryview, tuples: int, *, channel: Channel | None = None) -> None:
         """Sends a frame, or keeps it until it can be sent: a copy, if the payload is lent.
@@ -170,6 +181,7 @@ class Carrier:
             self._lose_waiting()
             self._way.close()
         self._way = way
+        self._ring = _ring_of(way)
         self.gone = False
 
     @property

@@ -16,6 +16,7 @@ from penstock.transport.ring import Route
 from penstock.worker.carriers import Carrier
 from penstock.worker.cast_meter import CastMeter
 from penstock.worker.company import Company
+from penstock.worker.lanes import Sender
 
 __all__ = ["CastSender"]
 
@@ -32,7 +33,7 @@ class _Kept(NamedTuple):
     payload: bytes
 
 
-class CastSender:
+class CastSender(Sender):
     """Sends frames to all workers that have a task of the target (a `penstock.worker.lanes.Sender`).
 
     Args:

@@ -5,14 +5,16 @@ Routing appends to a lane's list and to nothing else; what it costs to get there
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from itertools import repeat, starmap
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
-from penstock._native import ROWS_TOO_LARGE, ROWS_UNEVEN, encode_tuples, judge_rows
-from penstock.errors import MessageTooLargeError
+from penstock._native import ROWS_PLAIN, ROWS_TOO_LARGE, ROWS_UNEVEN, WriteEnd, encode_tuples, judge_rows
+from penstock.errors import MessageTooLargeError, RingClosedError
+from penstock.flow.credit import Channel
 from penstock.flow.ledger import UNTRACKED
 from penstock.flow.runs import Runs, roots_of, runs_of, split_runs
 from penstock.transport.frames import CAST_HEADER_BYTES, FrameKind
@@ -35,6 +37,7 @@ __all__ = [
     "Refusal",
     "RemoteLane",
     "RootedTuples",
+    "Sender",
 ]
 
 Values: TypeAlias = tuple[Any, ...]
@@ -75,6 +78,16 @@ class Receiver(Protocol):
 class Sender(Protocol):
     """The way to the tasks of another worker."""
 
+    @property
+    def express(self) -> WriteEnd | None:
+        """The ring of that worker, if a frame can be written there at once. None: it has to be sent by `send`."""
+        return None
+
+    def note_sent(self, channel: Channel, size_bytes: int) -> None:  # noqa: ARG002
+        """Counts what was written there."""
+        assert self.express is not None  # else nobody writes there
+
+    @abstractmethod
     def send(self, route: Route, payload: bytes, tuples: int) -> None:
         """Sends a frame, or keeps it until it can be sent; never waits, and never reorders what is for one task."""
 
@@ -292,6 +305,7 @@ class RemoteLane(Lane):
     def __init__(self, *, sender: Sender, assignment: int, **common: Any) -> None:
         super().__init__(**common)
         self._sender = sender
+        self._channel = (self.source, self.target)
         self._tuples_route, self._batch_route, self._marker_route = (
             Route(target=self.target, source=self.source, stream=self.edge, assignment=assignment, flags=kind)
             for kind in (FrameKind.TUPLES, FrameKind.BATCH, FrameKind.MARKER)
@@ -300,29 +314,47 @@ class RemoteLane(Lane):
     def flush(self, origin_ns: int, now_ns: int) -> list[Refusal]:
         """See Lane. Most often it is one frame of plain values of no tree: that takes the short way."""
         tuples = self.tuples
-        count = len(tuples)
-        if not 0 < count <= MOST_FRAME_TUPLES or self.before or self.tracking is not None:
+        if not 0 < len(tuples) <= MOST_FRAME_TUPLES or self.before or self.tracking is not None:
             return super().flush(origin_ns, now_ns)
-        payload = encode_tuples(origin_ns, now_ns, UNTRACKED, (), tuples, len(self._fields), self.most_frame_bytes)
-        if not isinstance(payload, bytes):
+        if self._send_plain(origin_ns, now_ns, UNTRACKED, (), tuples) != ROWS_PLAIN:
             return super().flush(origin_ns, now_ns)
         tuples.clear()
-        self._send(self._tuples_route, payload, count)
         return []
 
     def _pass_checked(self, some: RootedTuples, origin_ns: int, now_ns: int, refused: list[Refusal]) -> None:
         """Encodes plain values in the pass that looks at them. What is not plain, or wrong, is looked at again."""
         tuples, runs = some
         frame = self._new_frame()
-        payload = encode_tuples(origin_ns, now_ns, frame, runs, tuples, len(self._fields), self.most_frame_bytes)
-        if isinstance(payload, bytes):
+        verdict = self._send_plain(origin_ns, now_ns, frame, runs, tuples)
+        if verdict == ROWS_PLAIN:
             self._count(runs, frame)
-            self._send(self._tuples_route, payload, len(tuples))
-        elif payload == ROWS_TOO_LARGE and len(tuples) > 1:
+        elif verdict == ROWS_TOO_LARGE and len(tuples) > 1:
             for half in _split(some, len(tuples) // 2):
                 self._pass_checked(half, origin_ns, now_ns, refused)
         else:
             super()._pass_checked(some, origin_ns, now_ns, refused)
+
+    def _send_plain(self, origin_ns: int, now_ns: int, frame: int, runs: Runs, tuples: list[Values]) -> int:
+        """Sends a frame of plain values. Returns ROWS_PLAIN, or which of the others has kept it from being sent."""
+        express, width = self._sender.express, len(self._fields)
+        if express is None:
+            sent = encode_tuples(origin_ns, now_ns, frame, runs, tuples, width, self.most_frame_bytes)
+        else:
+            try:
+                sent = express.try_write_tuples(
+                    self._tuples_route, origin_ns, now_ns, frame, runs, tuples, width, self.most_frame_bytes
+                )
+            except RingClosedError:  # the sender will find out, and lose it as it should be lost
+                sent = encode_tuples(origin_ns, now_ns, frame, runs, tuples, width, self.most_frame_bytes)
+        if isinstance(sent, bytes):
+            self._send(self._tuples_route, sent, len(tuples))
+        elif sent < 0:
+            self.sent_tuples += len(tuples)
+            self.sent_bytes -= sent
+            self._sender.note_sent(self._channel, -sent)
+        else:
+            return sent
+        return ROWS_PLAIN
 
     def _pass_tuples(self, some: RootedTuples, origin_ns: int, now_ns: int, refused: list[Refusal]) -> None:
         try:

@@ -185,6 +185,8 @@ class Outputs(Emitter):
         """Those whose credit is counted by task."""
         self.leaves_worker = not self._help_lanes and all(lane.__class__ is RemoteLane for lane in self.lanes)
         """Whether nobody in this worker is given anything."""
+        self._is_short = True
+        """Whether a shuffle may have left out targets that had no room."""
         self._shuffles = [one for one in self.subscribers if one.turns is not None]
         self._needed = _channels_of(lane for one in self.subscribers if one.turns is None for lane in one.lanes)
         """The channels that it cannot do without: each of them may be where the next tuple has to go."""
@@ -302,7 +304,10 @@ class Outputs(Emitter):
 
     def blocked_by(self, exhausted: set[Channel]) -> bool:
         """Whether what is emitted may have to go where there is no room. A shuffle does with any of its targets."""
-        if exhausted and not exhausted.isdisjoint(self._needed):
+        if not exhausted and not self._is_short:  # the usual case, asked several times a turn
+            return False
+        self._is_short = bool(exhausted)
+        if not exhausted.isdisjoint(self._needed):
             return True
         return not all(one.has_room(exhausted) for one in self._shuffles)
 
