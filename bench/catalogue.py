@@ -5,6 +5,7 @@ BENCHMARKS = {
     "ipc": "bench.ipc.benchmark",
     "overhead": "bench.overhead.benchmark",
     "wordcount": "bench.wordcount.benchmark",
+    "scale": "bench.scale.benchmark",
     "recovery": "bench.recovery.benchmark",
     "monitor": "bench.monitor.benchmark",
     "frames": "bench.frames.benchmark",
