@@ -180,3 +180,24 @@ def test_turns_that_are_done_do_not_pile_up() -> None:
     assert len(pending._turns) < 200
     assert pending.given_since_oldest == 5000
     assert [*map(repr, pending.done_stretches(5000))] == ["Stretch(1, 4997, 4996)"]
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_a_turn_of_which_nothing_came_is_no_second_one_at_its_place(elsewhere: bool) -> None:
+    """One that leaves is asked once more and gives nothing; where it goes on, many turns are joined at once."""
+    pending = Pending(most=1000, max_tries=3)
+    for number in range(500):
+        pending.begin_turn(number)
+        pending.keep(number + 1, [number])
+        if number:
+            pending.done(number + 1)
+    pending.begin_turn(500)
+    if elsewhere:
+        left, pending = pending, Pending(most=1000, max_tries=3)
+        pending.restore(left.state(str), int)
+    for number in range(500, 1000):
+        pending.begin_turn(number)
+        pending.begin_turn(number)
+        pending.keep(number + 1, [number])
+        pending.done(number + 1)
+    assert [*map(repr, pending.done_stretches(1000))] == ["Stretch(1, 1000, 999)"]

@@ -143,10 +143,14 @@ class Pending:
         self._places.add(position)
 
     def _join_done_turns(self) -> deque[_Turn]:
-        """Makes one of each row of turns that are done: while one output is not done, there may be millions."""
+        """Makes one of each row of turns that are done: while one output is not done, there may be millions.
+
+        The last stays by itself if nothing has come of it: the spout is where it began, and is about to begin there
+        again. Were it gone, two turns would seem to have begun at one place, and no stretch could be told from another.
+        """
         joined: deque[_Turn] = deque()
         for turn in self._turns:
-            if joined and not joined[-1].open and not turn.open:
+            if joined and not joined[-1].open and not turn.open and turn.given:
                 joined[-1].given += turn.given
             else:
                 joined.append(turn)
