@@ -64,7 +64,8 @@ void bind_rows(nb::module_& m) {
       .def(nb::init<nb::type_object, nb::sequence, nb::object>(), nb::arg("made"), nb::arg("fields"), nb::arg("other"))
       .def("__call__", [](TupleDecoder& self, nb::handle payload) {
         const Bytes bytes(payload);
-        return self.decode(payload, bytes.data(), bytes.size());
+        nb::object decoded = self.decode_plain(bytes.data(), bytes.size());
+        return decoded.is_valid() ? decoded : self.other()(payload);
       }, nb::arg("payload"));
   nb::class_<KeyReader>(m, "KeyReader", nb::type_slots(collected<KeyReader>()))
       .def(nb::init<nb::type_object, nb::sequence, nb::object>(), nb::arg("made"), nb::arg("fields"),

@@ -265,15 +265,18 @@ class FastPath {
     return found.is_none() ? nullptr : &entry.channels.back();
   }
 
-  // What the bytes say, read where they are if they are plain; nothing if they say nothing: Python will tell why.
-  static nb::object decode(const FastChannel& channel, const std::byte* payload, std::size_t size) {
-    TupleDecoder* decoder = nullptr;
-    if (nb::try_cast(channel.decode, decoder)) {
-      nb::object decoded = decoder->decode_plain(payload, size);
+  // What the bytes say; nothing if they say nothing: Python will tell why. They are copied first: in the ring another
+  // process could change them while they are read.
+  nb::object decode(const FastChannel& channel, const std::byte* payload, std::size_t size) {
+    copy_.assign(payload, payload + size);
+    nb::handle other = channel.decode;
+    if (TupleDecoder* decoder = nullptr; nb::try_cast(channel.decode, decoder)) {
+      nb::object decoded = decoder->decode_plain(copy_.data(), size);
       if (decoded.is_valid()) return decoded;
+      other = decoder->other();
     }
-    const nb::bytes bytes(payload, size);
-    nb::object decoded = nb::steal(PyObject_CallOneArg(channel.decode.ptr(), bytes.ptr()));
+    const nb::bytes bytes(copy_.data(), size);
+    nb::object decoded = nb::steal(PyObject_CallOneArg(other.ptr(), bytes.ptr()));
     if (!decoded.is_valid()) {
       if (PyErr_ExceptionMatches(PyExc_Exception) == 0) throw nb::python_error();
       PyErr_Clear();
@@ -335,6 +338,7 @@ class FastPath {
   std::vector<std::unique_ptr<Entry>> entries_;  // the first `used_` are of now; the others keep their memory
   std::size_t used_ = 0;
   nb::object current_;  // the bolt whose user code runs
+  std::vector<std::byte> copy_;  // of the frame that is read
   std::int64_t frames_ = 0;
   std::int64_t waited_ns_ = 0;
   std::int64_t news_since_ns_ = 0;

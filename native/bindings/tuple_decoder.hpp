@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -39,7 +40,8 @@ class RecentTexts {
 
   // A new reference to the text of these bytes, of 1 to kMostBytes; nullptr with Python's error set if they are none.
   PyObject* get(const char* bytes, std::size_t size) {
-    if (texts_ == nullptr) texts_ = std::make_unique<PyObject*[]>(kEntries);
+    if (texts_ == nullptr) texts_.reset(new (std::nothrow) PyObject*[kEntries]());
+    if (texts_ == nullptr) return PyErr_NoMemory();
     PyObject*& kept = texts_[hash(bytes, size) % kEntries];
     if (kept != nullptr && static_cast<std::size_t>(PyUnicode_GET_LENGTH(kept)) == size &&
         std::memcmp(PyUnicode_DATA(kept), bytes, size) == 0) {
@@ -253,27 +255,23 @@ class TupleDecoder {
   TupleDecoder(nb::type_object made, nb::sequence fields, nb::object other)
       : layout_(std::move(made), std::move(fields)), other_(std::move(other)) {}
 
-  // (origin_ns, sent_ns, frame, runs, tuples); not valid, without an error, if some of it is not plain.
+  // (origin_ns, sent_ns, frame, runs, tuples); not valid, without an error, if some of it is not plain. What comes next is
+  // most often of the same kind: so after one that is not plain this is not tried for a while.
   nb::object decode_plain(const std::byte* payload, std::size_t size) {
-    RowReader reader(payload, size, texts_);
-    if (reader.array() != kParts) return {};
-    nb::object decoded = nb::steal(PyTuple_New(kParts));
-    for (Py_ssize_t part = 0; decoded.is_valid() && part != kParts; ++part) {
-      PyObject* read = part < 3 ? reader.integer() : (part == 3 ? runs(reader) : tuples(reader)).release().ptr();
-      if (read == nullptr) {
-        PyErr_Clear();  // no UTF-8, or no memory: whoever reads it next will say so
-        return {};
-      }
-      PyTuple_SET_ITEM(decoded.ptr(), part, read);
+    if (untried_ != 0) {
+      --untried_;
+      return {};
     }
-    return reader.is_at_end() ? decoded : nb::object();
+    RowReader reader(payload, size, texts_);
+    nb::object decoded = parts(reader);
+    if (decoded.is_valid() && reader.is_at_end()) return decoded;
+    PyErr_Clear();  // no UTF-8, or no memory: whoever reads it next will say so
+    untried_ = kUntried;
+    return {};
   }
 
-  // The same, but what is not plain is read all the same, or an error is raised.
-  nb::object decode(nb::handle payload, const std::byte* bytes, std::size_t size) {
-    nb::object decoded = decode_plain(bytes, size);
-    return decoded.is_valid() ? decoded : other_(payload);
-  }
+  // What reads all others, from its beginning.
+  const nb::object& other() const { return other_; }
 
   int traverse(visitproc visit, void* arg) const {
     Py_VISIT(other_.ptr());
@@ -283,6 +281,18 @@ class TupleDecoder {
 
  private:
   static constexpr Py_ssize_t kParts = 5;
+  static constexpr unsigned kUntried = 15;
+
+  nb::object parts(RowReader& reader) const {
+    if (reader.array() != kParts) return {};
+    nb::object decoded = nb::steal(PyTuple_New(kParts));
+    for (Py_ssize_t part = 0; decoded.is_valid() && part != kParts; ++part) {
+      PyObject* read = part < 3 ? reader.integer() : (part == 3 ? runs(reader) : tuples(reader)).release().ptr();
+      if (read == nullptr) return {};
+      PyTuple_SET_ITEM(decoded.ptr(), part, read);
+    }
+    return decoded;
+  }
 
   // The trees: a list of pairs of numbers.
   static nb::object runs(RowReader& reader) {
@@ -291,10 +301,11 @@ class TupleDecoder {
     nb::object list = nb::steal(PyList_New(count));
     for (Py_ssize_t index = 0; list.is_valid() && index != count; ++index) {
       if (reader.array() != 2) return {};
-      nb::object root = nb::steal(reader.integer());
-      nb::object tuples = root.is_valid() ? nb::steal(reader.integer()) : nb::object();
-      if (!tuples.is_valid()) return {};
-      PyList_SET_ITEM(list.ptr(), index, nb::make_tuple(root, tuples).release().ptr());
+      const nb::object root = nb::steal(reader.integer());
+      const nb::object tuples = root.is_valid() ? nb::steal(reader.integer()) : nb::object();
+      PyObject* run = tuples.is_valid() ? PyTuple_Pack(2, root.ptr(), tuples.ptr()) : nullptr;
+      if (run == nullptr) return {};
+      PyList_SET_ITEM(list.ptr(), index, run);
     }
     return list;
   }
@@ -329,6 +340,7 @@ class TupleDecoder {
   TupleLayout layout_;
   nb::object other_;
   RecentTexts texts_;
+  unsigned untried_ = 0;  // how many frames go to the other before this one is tried again
 };
 
 // Reads the keys of tuples of one class.

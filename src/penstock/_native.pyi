@@ -126,7 +126,7 @@ class WriteEnd:
         width: int,
         most_bytes: int,
     ) -> bytes | int:
-        """Encodes a TUPLES frame straight into a record, if there is room for it now. Never waits.
+        """Encodes a TUPLES frame and writes it as a record, if there is room for it now. Never waits.
 
         Returns minus its bytes if it is written; its payload if not, for lack of room, or because it is larger than a
         record; or which of ROWS_OTHER, ROWS_UNEVEN and ROWS_TOO_LARGE keeps it from having one: see `encode_tuples`.

@@ -105,7 +105,9 @@ class Carrier:
     @property
     def express(self) -> RingWriter | None:
         """The peer's ring, if nothing is kept that would have to go before. None: by `send`."""
-        return None if self._congested or self.gone else self._ring
+        if self.gone or (self._congested and self in self._congested):
+            return None
+        return self._ring
 
     def send(self, route: Route, payload: bytes | memoryview, tuples: int, *, channel: Channel | None = None) -> None:
         """Sends a frame, or keeps it until it can be sent: a copy, if the payload is lent.

@@ -83,9 +83,10 @@ class Sender(Protocol):
         """The ring of that worker, if a frame can be written there at once. None: it has to be sent by `send`."""
         return None
 
-    def note_sent(self, channel: Channel, size_bytes: int) -> None:  # noqa: ARG002
+    def note_sent(self, channel: Channel, size_bytes: int) -> None:
         """Counts what was written there."""
-        assert self.express is not None  # else nobody writes there
+        message = f"{self!r} has no express: {size_bytes} bytes on {channel}"
+        raise NotImplementedError(message)
 
     @abstractmethod
     def send(self, route: Route, payload: bytes, tuples: int) -> None:
@@ -318,7 +319,6 @@ class RemoteLane(Lane):
             return super().flush(origin_ns, now_ns)
         if self._send_plain(origin_ns, now_ns, UNTRACKED, (), tuples) != ROWS_PLAIN:
             return super().flush(origin_ns, now_ns)
-        tuples.clear()
         return []
 
     def _pass_checked(self, some: RootedTuples, origin_ns: int, now_ns: int, refused: list[Refusal]) -> None:
@@ -335,7 +335,10 @@ class RemoteLane(Lane):
             super()._pass_checked(some, origin_ns, now_ns, refused)
 
     def _send_plain(self, origin_ns: int, now_ns: int, frame: int, runs: Runs, tuples: list[Values]) -> int:
-        """Sends a frame of plain values. Returns ROWS_PLAIN, or which of the others has kept it from being sent."""
+        """Takes tuples of plain values out of a list, and sends them.
+
+        Returns ROWS_PLAIN, or which of the others has kept it from that: then they are in the list still.
+        """
         express, width = self._sender.express, len(self._fields)
         if express is None:
             sent = encode_tuples(origin_ns, now_ns, frame, runs, tuples, width, self.most_frame_bytes)
@@ -346,14 +349,16 @@ class RemoteLane(Lane):
                 )
             except RingClosedError:  # the sender will find out, and lose it as it should be lost
                 sent = encode_tuples(origin_ns, now_ns, frame, runs, tuples, width, self.most_frame_bytes)
+        if not isinstance(sent, bytes) and sent > 0:
+            return sent
+        count = len(tuples)
+        tuples.clear()  # whatever is raised from here on, they are not sent again
         if isinstance(sent, bytes):
-            self._send(self._tuples_route, sent, len(tuples))
-        elif sent < 0:
-            self.sent_tuples += len(tuples)
+            self._send(self._tuples_route, sent, count)
+        else:
+            self.sent_tuples += count
             self.sent_bytes -= sent
             self._sender.note_sent(self._channel, -sent)
-        else:
-            return sent
         return ROWS_PLAIN
 
     def _pass_tuples(self, some: RootedTuples, origin_ns: int, now_ns: int, refused: list[Refusal]) -> None:
