@@ -31,7 +31,11 @@ def run(settings: RunSettings) -> Outcome:
     return Outcome(
         figures={"by_tasks": by_tasks, "by_workers": by_workers, "load": load, "state": state, "soak": slices},
         rounds=plan.rounds,
-        cpu_us_per_record={str(row.size): row.cpu_us_per_tuple.median for row in (*by_tasks, *by_workers)},
+        cpu_us_per_record={
+            f"{what}: {row.size}": row.cpu_us_per_tuple.median
+            for what, rows in (("tasks", by_tasks), ("workers", by_workers))
+            for row in rows
+        },
         goals=scale_goals(by_tasks, by_workers, state, slices),
         tables=(
             size_table("What a tuple costs with more tasks, on two workers", by_tasks, plan.rounds),

@@ -20,8 +20,8 @@ def scale_goals(
 ) -> tuple[Goal, ...]:
     """Flat costs, pauses that a user would bear, no drift."""
     return (
-        _flat("cpu_of_a_tuple_with_most_tasks_over_fewest", by_tasks),
-        _flat("cpu_of_a_tuple_with_most_workers_over_fewest", by_workers),
+        _flat("dearest_tuple_over_that_of_fewest_tasks", by_tasks),
+        _flat("dearest_tuple_over_that_of_fewest_workers", by_workers),
         Goal(name="pause_s_while_saved", value=state.longest_pause_while_saved_s, comparison="<=", limit=1.0),
         Goal(name="pause_s_while_moved", value=state.longest_pause_while_moved_s, comparison="<=", limit=5.0),
         _drift("drift_of_cpu", slices, lambda one: one.cpu_us_per_tuple),

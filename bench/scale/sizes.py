@@ -54,7 +54,7 @@ class Keep(ps.KeyedBolt):
         self.state[key] = self.state.get(key, 0) + 1
 
     def finish(self) -> None:
-        self.note.leave()
+        self.note.leave(sum(self.state.values()))
 
 
 class Size(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,6 +71,8 @@ class SizeRow(msgspec.Struct, frozen=True, kw_only=True):
     """What a tuple took."""
 
     size: Size
+    local_share: float
+    """Of the tuples, how many stayed in the worker of the spout: with few tasks all go elsewhere, with many half."""
     cpu_us_per_tuple: Spread
     resident_mb_per_worker: Spread
 
@@ -83,6 +85,7 @@ def measure_sizes(plan: Plan, sizes: list[Size], stage: str, progress: Progress)
     return [
         SizeRow(
             size=size,
+            local_share=rounds[-1].local_share,
             cpu_us_per_tuple=Spread.over(one.cpu_s * 1e6 / plan.tuples for one in rounds),
             resident_mb_per_worker=Spread.over(one.resident_mb_per_worker for one in rounds),
         )

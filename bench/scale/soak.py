@@ -95,25 +95,30 @@ class SoakSlice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def soak(rate_per_s: int, seconds: float, slice_s: float) -> list[SoakSlice]:
-    """One run. What the processes take is read from outside, once a slice."""
+    """One run. What the processes take is read from outside, once a slice; the last, which is cut off, is left out."""
     with tempfile.TemporaryDirectory(prefix="penstock-bench-") as folder:
         topology = ps.Topology("scale-soak")
         passed = topology.bolt("pass", Pass(), topology.spout("steady", Steady(rate_per_s, seconds)).shuffle())
         topology.bolt("slices", Slices(folder, slice_s), passed.shuffle())
         slices: list[SoakSlice] = []
         with ps.start(topology, workers=3, delivery="at_least_once") as run:
-            pids = [one.pid for one in run.status().workers if one.pid is not None]
-            meter = CpuMeter(lambda: pids)
+
+            def pids() -> list[int]:
+                return [one.pid for one in run.status().workers if one.pid is not None]
+
+            meter = CpuMeter(pids)
             meter.start()
-            before_s = 0.0
+            looked_s, taken_s = time.monotonic(), 0.0
             while run.wait(timeout_s=slice_s / 20) is None:
                 left = _left(folder)[len(slices) :]
                 if not left:
                     continue
                 meter.look()
-                tuples = sum(one["tuples"] for one in left)
-                cpu_us, before_s = (meter.taken_s - before_s) * 1e6 / tuples, meter.taken_s
-                resident = sum(resident_mb(pid) for pid in pids)
+                now_s = time.monotonic()
+                # By what has passed since the last look, which is not quite a slice ago.
+                cpu_us = (meter.taken_s - taken_s) * 1e6 / ((now_s - looked_s) * rate_per_s)
+                looked_s, taken_s = now_s, meter.taken_s
+                resident = sum(map(resident_mb, pids()))
                 slices += [
                     SoakSlice(
                         tuples=int(one["tuples"]),
@@ -123,6 +128,7 @@ def soak(rate_per_s: int, seconds: float, slice_s: float) -> list[SoakSlice]:
                         resident_mb=resident,
                     )
                     for one in left
+                    if one["tuples"] > rate_per_s * slice_s / 2
                 ]
         return slices
 

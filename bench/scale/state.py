@@ -6,10 +6,9 @@ the task that has them, and the longest pause is looked for in each stretch.
 
 import tempfile
 import time
-from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -18,9 +17,10 @@ from bench.scale.notes import resident_mb
 
 _BEATS_PER_S = 200
 _EMITTED_AT_ONCE = 1024
-_EPOCH_EVERY_S = 2.0
+_EPOCH_EVERY_S = 1.0
 _LOOK_S = 0.05
-_STEADY_S = 12.0
+# State is saved as what has changed, and as a whole after sixteen of those: the stretch has to be longer than that.
+_STEADY_S = 40.0
 _PATIENCE_S = 900.0
 _STORE = 1
 """The task that has the keys: the first bolt's."""
@@ -58,13 +58,20 @@ class Keys(ps.Spout):
 
 
 class Store(ps.KeyedBolt):
-    """Has the keys; passes the beats on."""
+    """Has the keys; passes the beats on, with how many keys there are."""
 
-    fields = ("at",)
+    fields = ("keys",)
 
     def process(self, key: Any, tup: ps.Tuple) -> tuple[int] | None:
         self.state[key] = self.state.get(key, 0) + 1
-        return (key,) if tup.beat else None
+        return (len(self.state),) if tup.beat else None
+
+
+class Beat(NamedTuple):
+    """One that came out."""
+
+    at_ns: int
+    keys: int
 
 
 class Beats(ps.Bolt):
@@ -78,8 +85,8 @@ class Beats(ps.Bolt):
     def open(self, context: ps.TaskContext) -> None:  # noqa: ARG002
         self.file = Path(self.folder, f"beats-{time.monotonic_ns()}").open("w")  # noqa: SIM115
 
-    def process(self, tup: ps.Tuple) -> None:  # noqa: ARG002
-        self.file.write(f"{time.monotonic_ns()}\n")
+    def process(self, tup: ps.Tuple) -> None:
+        self.file.write(f"{time.monotonic_ns()} {tup.keys}\n")
         self.file.flush()
 
     def close(self) -> None:
@@ -116,12 +123,16 @@ def _restored(keys: int) -> tuple[StateFigures, float]:
         began_ns = time.monotonic_ns()
         with _started(folder, keys) as run:
             figures = _filled_and_moved(run, folder, keys, began_ns)
+        # Of a run that has stopped: nobody writes there, or clears away.
+        saved_bytes = sum(file.stat().st_size for file in Path(folder, "checkpoint").rglob("*") if file.is_file())
         began_ns = time.monotonic_ns()
         with _started(folder, keys):
-            while not any(at_ns > began_ns for at_ns in _beats(folder)):
-                _be_patient(began_ns, "nothing came out of the run that was restored")
-        first_ns = min(at_ns for at_ns in _beats(folder) if at_ns > began_ns)
-    return figures, (first_ns - began_ns) / 1e9
+            first = _beat_after(began_ns, folder, "nothing came out of the run that was restored")
+    if first.keys != keys:
+        message = f"wanted {keys:,} keys in the state that was restored, got {first.keys:,}"
+        raise ps.RunError(message)
+    figures = msgspec.structs.replace(figures, checkpoint_mb=saved_bytes / 2**20)
+    return figures, (first.at_ns - began_ns) / 1e9
 
 
 def _started(folder: str, keys: int) -> ps.Run:
@@ -138,47 +149,50 @@ def _started(folder: str, keys: int) -> ps.Run:
 
 
 def _filled_and_moved(run: ps.Run, folder: str, keys: int, began_ns: int) -> StateFigures:
-    while not _beats(folder):
-        _be_patient(began_ns, f"{keys:,} keys are not there")
-    filled_ns = time.monotonic_ns()
+    filled = _beat_after(began_ns, folder, f"{keys:,} keys are not there")
     time.sleep(_STEADY_S)
-    saved_ns = time.monotonic_ns()
+    saved = _beat_after(time.monotonic_ns(), folder, "nothing came out while it was saved")
     workers = run.status().workers
     (owner,) = (one for one in workers if _STORE in one.tasks)
     free = next(one.worker for one in workers if not one.tasks)
     assert owner.pid is not None
     resident = resident_mb(owner.pid)
-    checkpoint_bytes = sum(file.stat().st_size for file in Path(folder, "checkpoint").rglob("*") if file.is_file())
     move_began_ns = time.monotonic_ns()
     run.move(_STORE, free)
     moved_ns = time.monotonic_ns()
-    while not any(at_ns > moved_ns for at_ns in _beats(folder)):
-        _be_patient(moved_ns, "nothing came out after the move")
-    beats = _beats(folder)
+    moved = _beat_after(moved_ns, folder, "nothing came out after the move")
     return StateFigures(
         keys=keys,
-        fill_s=(filled_ns - began_ns) / 1e9,
+        fill_s=(filled.at_ns - began_ns) / 1e9,
         resident_mb=resident,
-        checkpoint_mb=checkpoint_bytes / 2**20,
-        longest_pause_while_saved_s=_longest_pause_s(beats, filled_ns, saved_ns),
+        checkpoint_mb=0.0,
+        longest_pause_while_saved_s=_longest_pause_s(folder, filled.at_ns, saved.at_ns),
         move_s=(moved_ns - move_began_ns) / 1e9,
-        longest_pause_while_moved_s=_longest_pause_s(beats, move_began_ns, time.monotonic_ns()),
+        longest_pause_while_moved_s=_longest_pause_s(folder, move_began_ns, moved.at_ns),
         restore_s=0.0,
         restore_of_nothing_s=0.0,
     )
 
 
-def _be_patient(since_ns: int, what: str) -> None:
-    if time.monotonic_ns() - since_ns > _PATIENCE_S * 1e9:
-        message = f"{what} after {_PATIENCE_S:g} s"
-        raise ps.RunError(message)
-    time.sleep(_LOOK_S)
+def _beat_after(since_ns: int, folder: str, complaint: str) -> Beat:
+    """The first that comes out after a point in time."""
+    deadline_s = time.monotonic() + _PATIENCE_S
+    while True:
+        later = [beat for beat in _beats(folder) if beat.at_ns > since_ns]
+        if later:
+            return min(later)
+        if time.monotonic() > deadline_s:
+            message = f"{complaint} after {_PATIENCE_S:g} s"
+            raise ps.RunError(message)
+        time.sleep(_LOOK_S)
 
 
-def _beats(folder: str) -> list[int]:
-    return sorted(int(line) for file in Path(folder).glob("beats-*") for line in file.read_text().split())
+def _beats(folder: str) -> list[Beat]:
+    lines = (line for file in Path(folder).glob("beats-*") for line in file.read_text().splitlines(keepends=True))
+    # The last may be half written.
+    return sorted(Beat(*map(int, line.split())) for line in lines if line.endswith("\n"))
 
 
-def _longest_pause_s(beats: Iterable[int], began_ns: int, ended_ns: int) -> float:
-    inside = [began_ns, *(at_ns for at_ns in beats if began_ns < at_ns < ended_ns), ended_ns]
-    return max(later - earlier for earlier, later in pairwise(inside)) / 1e9
+def _longest_pause_s(folder: str, began_ns: int, ended_ns: int) -> float:
+    between = [beat.at_ns for beat in _beats(folder) if began_ns < beat.at_ns < ended_ns]
+    return max(later - earlier for earlier, later in pairwise([began_ns, *between, ended_ns])) / 1e9

@@ -16,8 +16,16 @@ def size_table(title: str, rows: Sequence[SizeRow], rounds: int) -> Table:
     """What a tuple takes, by size."""
     return Table(
         title=title,
-        columns=("size", "CPU µs per tuple", "MB per worker"),
-        rows=tuple((str(row.size), _spread(row.cpu_us_per_tuple), _spread(row.resident_mb_per_worker)) for row in rows),
+        columns=("size", "CPU µs per tuple", "stays in its worker", "MB per worker"),
+        rows=tuple(
+            (
+                str(row.size),
+                _spread(row.cpu_us_per_tuple),
+                f"{row.local_share:.0%}",
+                _spread(row.resident_mb_per_worker),
+            )
+            for row in rows
+        ),
         note=f"All workers together, from when a task is open until it has finished; {rounds} rounds.",
     )
 
@@ -35,7 +43,9 @@ def load_table(load: Saturation, rounds: int) -> Table:
             )
             for row in load.rows
         ),
-        note=f"100 % is what passes unthrottled: {format_figure(load.tuples_per_s)} tuples/s; {rounds} rounds.",
+        note=f"100 % is what passes unthrottled, many at a time: {format_figure(load.tuples_per_s)} tuples/s. "
+        "At a rate the spout gives one at a time, and is full sooner: then latency is how long the run was. "
+        f"{rounds} rounds.",
     )
 
 

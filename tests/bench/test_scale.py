@@ -1,12 +1,13 @@
 """How `bench scale` judges, and what it reads of processes."""
 
-import os
+from pathlib import Path
 
+import msgspec
 import pytest
 
 from bench.report import Goal
 from bench.scale.goals import scale_goals
-from bench.scale.notes import ProcessNote, resident_mb, taken
+from bench.scale.notes import Note, ProcessNote, Taken, resident_mb, taken
 from bench.scale.sizes import Size, SizeRow
 from bench.scale.soak import SoakSlice
 from bench.scale.state import StateFigures
@@ -27,10 +28,13 @@ STATE = StateFigures(
 
 
 def rows(*costs: float) -> list[SizeRow]:
-    one = Spread.over([100.0])
+    memory = Spread.over([100.0])
     return [
         SizeRow(
-            size=Size(tasks=2 << index, workers=2), cpu_us_per_tuple=Spread.over([cost]), resident_mb_per_worker=one
+            size=Size(tasks=2 << index, workers=2),
+            local_share=0.5,
+            cpu_us_per_tuple=Spread.over([cost]),
+            resident_mb_per_worker=memory,
         )
         for index, cost in enumerate(costs)
     ]
@@ -50,7 +54,7 @@ def judged(**changed: object) -> dict[str, Goal]:
 
 def test_costs_are_held_against_the_smallest_size_and_the_worst_counts() -> None:
     goals = judged(by_tasks=rows(2, 2.6, 2.2), by_workers=rows(2, 2.4, 1.9))
-    tasks, workers = (goals[f"cpu_of_a_tuple_with_most_{what}_over_fewest"] for what in ("tasks", "workers"))
+    tasks, workers = (goals[f"dearest_tuple_over_that_of_fewest_{what}"] for what in ("tasks", "workers"))
     assert [tasks.value, workers.value] == pytest.approx([1.3, 1.2])
     assert [tasks.holds, workers.holds] == [False, True]
 
@@ -73,14 +77,24 @@ def test_a_soak_of_a_few_slices_has_no_drift_to_tell_of() -> None:
     assert judged(slices=slices(1, 1, 1))["drift_of_cpu"].value is None
 
 
-def test_what_a_process_takes_is_counted_once_for_all_its_tasks(tmp_path: os.PathLike[str]) -> None:
-    first, second = (ProcessNote(str(tmp_path), name) for name in ("a", "b"))
+def test_what_a_process_takes_is_counted_once_for_all_its_tasks(tmp_path: Path) -> None:
+    notes = {
+        "a": Note(pid=1, opened_cpu_ns=1_000_000_000, finished_cpu_ns=4_000_000_000, resident_mb=100, tuples=0),
+        "b": Note(pid=1, opened_cpu_ns=2_000_000_000, finished_cpu_ns=5_000_000_000, resident_mb=120, tuples=30),
+        "c": Note(pid=2, opened_cpu_ns=0, finished_cpu_ns=500_000_000, resident_mb=80, tuples=10),
+    }
+    for name, note in notes.items():
+        (tmp_path / f"{name}.process").write_bytes(msgspec.json.encode(note))
+    assert taken(str(tmp_path)) == Taken(cpu_s=4.5, resident_mb_per_worker=100, local_share=0.75)
+
+
+def test_a_task_leaves_what_its_process_has_taken(tmp_path: Path) -> None:
+    note = ProcessNote(str(tmp_path), "task")
     sum(number * number for number in range(200_000))
-    first.leave()
-    second.leave()
-    both = taken(str(tmp_path))
-    assert 0 < both.cpu_s < 30
-    assert both.resident_mb_per_worker == pytest.approx(resident_mb(os.getpid()), rel=0.5)
+    note.leave()
+    assert taken(str(tmp_path)).cpu_s > 0
+    assert taken(str(tmp_path)).resident_mb_per_worker > 5
+    assert resident_mb(2**22 + 1) == 0, "there is no such process"
 
 
 def test_of_many_slices_some_are_shown_the_first_and_the_last_among_them() -> None:

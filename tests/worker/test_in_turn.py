@@ -192,3 +192,30 @@ def test_one_stopped_task_of_four_does_not_stop_the_others(delivery: Delivery, *
     assert result.failures == []
     assert result.lost == 0
     assert sorted(n for (n,) in sink.values) == [*range(numbers)]
+
+
+def test_a_target_that_had_no_room_is_used_again_when_it_has() -> None:
+    board = Board(Shuffle(), tasks=2, elsewhere=[0, 1])
+    first, second = (EMITTER, FIRST_TARGET), (EMITTER, FIRST_TARGET + 1)
+
+    def used() -> list[int]:
+        before = [len(sender.frames) for sender in board.senders]
+        for number in range(4):
+            board.emit((number,))
+        return [len(sender.frames) - count for sender, count in zip(board.senders, before, strict=True)]
+
+    for full, blocked, share in (
+        (set(), False, [2, 2]),
+        ({first}, False, [0, 4]),
+        ({first}, False, [0, 4]),
+        (set(), False, [2, 2]),
+        ({second}, False, [4, 0]),
+        ({first}, False, [0, 4]),
+        (set(), False, [2, 2]),
+        (set(), False, [2, 2]),
+    ):
+        assert board.outputs.blocked_by(full) == blocked
+        assert sorted(used()) == sorted(share) if not full else used() == share
+    assert board.outputs.blocked_by({first, second})
+    assert not board.outputs.blocked_by(set())
+    assert sorted(used()) == [2, 2]

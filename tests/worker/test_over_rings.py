@@ -132,6 +132,25 @@ def test_two_workers_that_are_full_towards_each_other_over_rings(window_bytes: i
     assert sink.values == numbers
 
 
+@pytest.mark.parametrize("capacity_bytes", [1 << 12, 1 << 20])
+def test_every_tree_is_complete_when_all_has_passed_rings(capacity_bytes: int) -> None:
+    """Small frames are written by express, and counted when they are written; in the small ring many have to wait."""
+    rows = [(number, "x" * (number % 700), None if number % 50 else [number]) for number in range(3000)]
+    topo, sink = Topology("trees"), CapturedSink()
+    source = topo.spout("rows", FedSpout(rows, fields=("n", "text", "other")))
+    one = topo.bolt("one", lambda tup: tup, source.shuffle(), fields=("n", "text", "other"))
+    two = topo.bolt("two", lambda tup: tup, one.by("n"), tasks=2, fields=("n", "text", "other"))
+    topo.bolt("sink", sink, two.shuffle())
+    sized = WorkerSettings(delivery="at_least_once")
+    with workers_over_rings(
+        topo, {0: 0, 1: 1, 2: 0, 3: 1, 4: 0}, capacity_bytes=capacity_bytes, settings=sized
+    ) as workers:
+        run_to_end(workers)
+        assert [spout.pending for worker in workers for spout in worker.spouts] == [0]
+
+    assert sorted(sink.values) == rows, "each came once: none was lost and emitted again"
+
+
 def have_an_inbox(channel: Connection) -> None:
     with RingReader.create(RingSettings(capacity_bytes=1 << 16)) as reader:
         channel.send(reader.address)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import math
 import sys
+import tracemalloc
 import weakref
 from operator import attrgetter
 from typing import Any
@@ -98,11 +99,27 @@ def test_every_prefix_of_a_payload_is_refused() -> None:
 
 
 def test_an_array_that_says_it_is_huge_takes_no_memory() -> None:
+    count = b"\xdd\x00\xff\xff\xff"
+    for huge in (b"\x95\x01\x02\x03" + count, b"\x95\x01\x02\x03\x90" + count):
+        decode, left = decoder()
+        tracemalloc.start()
+        try:
+            with pytest.raises(msgspec.DecodeError):
+                decode(huge)
+            assert tracemalloc.get_traced_memory()[1] < 1_000_000, "16 million items would take 128 MB"
+        finally:
+            tracemalloc.stop()
+        assert left == [huge]
+
+
+def test_after_a_frame_that_is_not_plain_some_are_left_to_msgspec() -> None:
     decode, left = decoder()
-    for huge in (b"\x95\x01\x02\x03\xdd\xff\xff\xff\xff", b"\x95\x01\x02\x03\x90\xdd\xff\xff\xff\xff"):
-        with pytest.raises(msgspec.DecodeError):
-            decode(huge)
-    assert len(left) == 2
+    plain, other = (payload_of((1, 2, 3, [], [(value, 1)])) for value in ("word", ["word"]))
+    decode(other)
+    for _ in range(40):
+        assert repr(decode(plain)) == repr(reference(plain))
+    assert left[0] == other
+    assert 1 < len(left) < 30, "then it is tried again"
 
 
 def test_a_text_that_comes_again_is_the_same_object() -> None:
