@@ -18,7 +18,7 @@ _RATE_PER_S = 1_000
 _SAMPLES_PER_S = 500
 _SETTLE_S = 5.0
 _LOOK_S = 8.0
-_THREAD = "_Agent._turn"
+_THREAD = "_Agent."
 """Only the thread that works: the others sleep."""
 
 

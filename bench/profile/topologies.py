@@ -84,7 +84,7 @@ def word_count(folder: str) -> ps.Topology:
 
 
 class Steady(ps.Spout):
-    """A tuple whenever one is due."""
+    """A tuple whenever one is due, on its way before the next is waited for."""
 
     fields = ("n", "body")
 
@@ -96,11 +96,16 @@ class Steady(ps.Spout):
         leave_process(self.folder, "spout")
         self.due_s = time.monotonic()
         self.number = 0
+        self.just_emitted = False
 
     def next(self) -> tuple[int, str] | None:
         wait_s = self.due_s - time.monotonic()
         if wait_s > 0:
+            if self.just_emitted:  # to sleep now would keep back what was emitted before
+                self.just_emitted = False
+                return None
             time.sleep(wait_s)
+        self.just_emitted = True
         self.due_s += self.every_s
         self.number += 1
         return self.number, _BODY
