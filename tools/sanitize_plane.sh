@@ -34,5 +34,5 @@ exec env \
     PYTHONMALLOC=malloc \
     ASAN_OPTIONS=detect_leaks=0:abort_on_error=1 \
     UBSAN_OPTIONS=print_stacktrace=1 \
-    TSAN_OPTIONS=halt_on_error=1:report_signal_unsafe=0:die_after_fork=0 \
+    TSAN_OPTIONS="halt_on_error=1:report_signal_unsafe=0:die_after_fork=0:detect_deadlocks=0:suppressions=$PWD/tools/tsan.supp" \
     "${launcher[@]}" "$environment/bin/python" -m pytest "$@"
