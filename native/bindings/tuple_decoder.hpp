@@ -239,7 +239,7 @@ class RowReader {
   PyObject* text(std::size_t size) {
     const char* bytes = take(size);
     if (bytes == nullptr) return nullptr;
-    if (size - 1 < RecentTexts::kMostBytes) return texts_.get(bytes, size);  // nor if it is 0
+    if (size - 1 < RecentTexts::kMostBytes) return texts_.get(bytes, size);  // not the empty text: 0 - 1 wraps around
     return PyUnicode_DecodeUTF8(bytes, static_cast<Py_ssize_t>(size), nullptr);
   }
 

@@ -217,11 +217,15 @@ def test_a_dead_peer_is_found_though_nothing_is_sent_to_it() -> None:
     assert not carrier.gone
 
 
-# ---- by express: a lane writes straight into the ring
+# ---- lanes that write straight into the ring
 
 
 def lane_over(carrier: Carrier) -> RemoteLane:
     return RemoteLane(edge=3, source=1, target=7, fields=("value",), sender=carrier, assignment=2)
+
+
+def writer_of(carrier: Carrier) -> object:
+    return None if carrier.direct is None else carrier.direct.writer
 
 
 def put(lane: RemoteLane, *values: object) -> None:
@@ -239,7 +243,7 @@ def read_all(reader: RingReader, carrier: Carrier) -> list[list[object]]:
 
 
 @given(st.lists(st.lists(st.integers() | st.text(max_size=3000) | st.lists(st.integers()), min_size=1), max_size=20))
-def test_what_goes_by_express_and_what_does_not_keep_their_order(flushes: list[list[object]]) -> None:
+def test_frames_written_directly_and_frames_that_are_sent_keep_their_order(flushes: list[list[object]]) -> None:
     """A ring of a few KiB is full all the time, some frames are larger than a record, and some values not plain."""
     with ring_way(1 << 12) as (reader, way):
         taker = CreditTaker(window_bytes=1 << 30)
@@ -256,7 +260,7 @@ def test_what_goes_by_express_and_what_does_not_keep_their_order(flushes: list[l
         assert lane.sent_tuples == sum(map(len, flushes))
 
 
-def test_a_frame_that_is_written_by_express_is_the_one_that_is_sent() -> None:
+def test_a_frame_that_is_written_directly_is_the_one_that_is_sent() -> None:
     rows: list[tuple[object, ...]] = [(1, "a", None), (-(2**63), "ä" * 100, b"x" * 300)]
     with ring_way() as (reader, way):
         written = way.writer.try_write_tuples(ROUTE, 1, 2, 3, [(4, 2)], rows, 3, 1 << 20)
@@ -283,7 +287,7 @@ def test_what_has_no_room_comes_back_as_its_payload_and_what_is_not_plain_as_a_v
         assert written == encode_tuples(1, 2, 3, (), [("x" * 300,)], 1, 1 << 20)
 
 
-def test_what_goes_by_express_to_a_ring_that_was_closed_is_lost_and_counted() -> None:
+def test_what_is_written_directly_to_a_ring_that_was_closed_is_lost_and_counted() -> None:
     with ring_way() as (reader, way):
         carrier = Carrier(way, credit())
         lane = lane_over(carrier)
@@ -293,25 +297,25 @@ def test_what_goes_by_express_to_a_ring_that_was_closed_is_lost_and_counted() ->
         put(lane, 3)
         assert lane.flush(1, 2) == []
 
-        assert (carrier.gone, carrier.express, carrier.lost_tuples) == (True, None, 3)
+        assert (carrier.gone, carrier.direct, carrier.lost_tuples) == (True, None, 3)
 
 
-def test_nothing_goes_by_express_while_anything_is_kept() -> None:
+def test_nothing_is_written_directly_while_anything_is_kept() -> None:
     with ring_way(1 << 12) as (reader, way):
         carrier = Carrier(way, credit())
-        ways = [carrier.express]
+        ways = [writer_of(carrier)]
         while not carrier.waiting_frames:
             carrier.send(ROUTE, bytes(300), 1)
-        ways.append(carrier.express)
+        ways.append(writer_of(carrier))
         while carrier.waiting_frames:
             reader.read_many(16, 0)
             carrier.pump()
-        assert [*ways, carrier.express] == [way.writer, None, way.writer]
+        assert [*ways, writer_of(carrier)] == [way.writer, None, way.writer]
 
 
-def test_there_is_no_express_but_over_a_ring() -> None:
+def test_frames_are_written_directly_over_a_ring_alone() -> None:
     carrier = Carrier(Gate(opening=1), credit())
-    assert carrier.express is None
+    assert carrier.direct is None
     with ring_way() as (_, way):
         carrier.replace(way)
-        assert carrier.express is way.writer
+        assert writer_of(carrier) is way.writer

@@ -134,7 +134,7 @@ def test_two_workers_that_are_full_towards_each_other_over_rings(window_bytes: i
 
 @pytest.mark.parametrize("capacity_bytes", [1 << 12, 1 << 20])
 def test_every_tree_is_complete_when_all_has_passed_rings(capacity_bytes: int) -> None:
-    """Small frames are written by express, and counted when they are written; in the small ring many have to wait."""
+    """Small frames are written directly, and counted when they are written; in the small ring many have to wait."""
     rows = [(number, "x" * (number % 700), None if number % 50 else [number]) for number in range(3000)]
     topo, sink = Topology("trees"), CapturedSink()
     source = topo.spout("rows", FedSpout(rows, fields=("n", "text", "other")))

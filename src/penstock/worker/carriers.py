@@ -16,6 +16,7 @@ from penstock.transport.board import BoardSlot
 from penstock.transport.links import LinkSender
 from penstock.transport.ring import RingWriter, Route
 from penstock.worker.bundles import WaitingFrame
+from penstock.worker.lanes import DirectWrite
 from penstock.worker.waiting_frames import InOneLine, WaitingFrames
 
 __all__ = ["Carrier", "FrameWay", "RingWay"]
@@ -72,10 +73,6 @@ class RingWay:
         self.writer.close()
 
 
-def _ring_of(way: FrameWay | None) -> RingWriter | None:
-    return way.writer if isinstance(way, RingWay) else None
-
-
 class Carrier:
     """Frames to one other worker, with credit counted.
 
@@ -94,20 +91,22 @@ class Carrier:
         congested: dict[Carrier, None] | None = None,
     ) -> None:
         self._way = way
-        self._ring = _ring_of(way)
         self._credit = credit
-        self.note_sent = credit.sent  # what was written by express
+        self._direct = self._direct_over(way)
         self.waiting = InOneLine() if waiting is None else waiting
         self._congested: dict[Carrier, None] = {} if congested is None else congested
         self.lost_tuples = 0
         self.gone = False
 
+    def _direct_over(self, way: FrameWay | None) -> DirectWrite | None:
+        return DirectWrite(way.writer, self._credit.sent) if isinstance(way, RingWay) else None
+
     @property
-    def express(self) -> RingWriter | None:
-        """The peer's ring, if nothing is kept that would have to go before. None: by `send`."""
+    def direct(self) -> DirectWrite | None:
+        """See Sender. None while this carrier keeps frames: what a lane wrote would overtake them."""
         if self.gone or (self._congested and self in self._congested):
             return None
-        return self._ring
+        return self._direct
 
     def send(self, route: Route, payload: bytes | memoryview, tuples: int, *, channel: Channel | None = None) -> None:
         """Sends a frame, or keeps it until it can be sent: a copy, if the payload is lent.
@@ -183,7 +182,7 @@ class Carrier:
             self._lose_waiting()
             self._way.close()
         self._way = way
-        self._ring = _ring_of(way)
+        self._direct = self._direct_over(way)
         self.gone = False
 
     @property

@@ -6,7 +6,7 @@ Routing appends to a lane's list and to nothing else; what it costs to get there
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import repeat, starmap
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = [
     "MOST_FRAME_TUPLES",
     "MOST_TUPLE_BYTES",
+    "DirectWrite",
     "Lane",
     "LocalLane",
     "Receiver",
@@ -75,18 +76,21 @@ class Receiver(Protocol):
         """How many tuples wait for it."""
 
 
+class DirectWrite(NamedTuple):
+    """The ring of another worker, into which a lane may write a frame at once."""
+
+    writer: WriteEnd
+    count_sent: Callable[[Channel, int], None]
+    """Is told the channel and the size of what the lane has written there."""
+
+
 class Sender(Protocol):
     """The way to the tasks of another worker."""
 
     @property
-    def express(self) -> WriteEnd | None:
-        """The ring of that worker, if a frame can be written there at once. None: it has to be sent by `send`."""
+    def direct(self) -> DirectWrite | None:
+        """How a lane may write past `send`. None if it may not: it is no ring, or earlier frames wait for room."""
         return None
-
-    def note_sent(self, channel: Channel, size_bytes: int) -> None:
-        """Counts what was written there."""
-        message = f"{self!r} has no express: {size_bytes} bytes on {channel}"
-        raise NotImplementedError(message)
 
     @abstractmethod
     def send(self, route: Route, payload: bytes, tuples: int) -> None:
@@ -339,12 +343,12 @@ class RemoteLane(Lane):
 
         Returns ROWS_PLAIN, or which of the others has kept it from that: then they are in the list still.
         """
-        express, width = self._sender.express, len(self._fields)
-        if express is None:
+        direct, width = self._sender.direct, len(self._fields)
+        if direct is None:
             sent = encode_tuples(origin_ns, now_ns, frame, runs, tuples, width, self.most_frame_bytes)
         else:
             try:
-                sent = express.try_write_tuples(
+                sent = direct.writer.try_write_tuples(
                     self._tuples_route, origin_ns, now_ns, frame, runs, tuples, width, self.most_frame_bytes
                 )
             except RingClosedError:  # the sender will find out, and lose it as it should be lost
@@ -358,7 +362,8 @@ class RemoteLane(Lane):
         else:
             self.sent_tuples += count
             self.sent_bytes -= sent
-            self._sender.note_sent(self._channel, -sent)
+            assert direct is not None
+            direct.count_sent(self._channel, -sent)
         return ROWS_PLAIN
 
     def _pass_tuples(self, some: RootedTuples, origin_ns: int, now_ns: int, refused: list[Refusal]) -> None:
