@@ -42,10 +42,10 @@ def test_everybody_is_measured_and_who_counts_wrong_is_left_out(tmp_path: Path) 
 
 def test_an_unthrottled_run_grows_until_it_takes_long_enough(tmp_path: Path) -> None:
     plan = Plan(rounds=1, flood_s=0.05, rates_per_s=(), paced_s=0.0, patience_s=60.0, quick=False)
-    running = contest(tmp_path, contestant("honest"), plan=plan)
+    running = contest(tmp_path, contestant("steady", "steady"), plan=plan)
     [row] = running.throughput()
-    assert row.words_per_s.median > 0
-    assert running._flood_sentences["honest"] > 100
+    assert running._flood_sentences["steady"] == 1_600  # 10 ms and 40 ms were too short
+    assert row.words_per_s.median == pytest.approx(100_000)
 
 
 @pytest.mark.parametrize(
