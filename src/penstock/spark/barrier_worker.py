@@ -3,7 +3,7 @@
 There is no controller. The tasks of the stage tell each other where they are, each works out the same assignment, and
 then all run their duty cycles until everything has ended:
 
-    tell and hear who is where (allGather) → open the tasks → work → all have ended: leave
+    tell and hear who is where (`meeting`) → open the tasks → work → all have ended: leave
 
 That all have ended is told by end markers: they go from the output of every worker to a `Farewell` in every worker. A
 barrier of Spark's would do, but costs a second each, because that is how often it looks.
@@ -38,6 +38,7 @@ from penstock.plan.shape import shape_of
 from penstock.spark.addresses import executor_address
 from penstock.spark.frame_input import FrameInput, FrameSpout
 from penstock.spark.frame_output import Farewell, FrameOutput
+from penstock.spark.meeting import all_texts
 from penstock.spark.node import node_identity
 from penstock.spark.packed_rows import pack
 from penstock.spark.transform_plan import plan_transform
@@ -179,10 +180,10 @@ class _TransformTask:
         return self._worker
 
     def _meet(self, rows: FrameInput) -> list[_Whereabouts]:
-        """Tells and hears who is where. Spark takes a second for it, in which it may as well read."""
+        """Tells and hears who is where. On several executors Spark takes a second for it, and may as well be read."""
         own = _Whereabouts(node_identity(), self._inbox.address, self._link.endpoint, self._context.taskAttemptId())
         with ThreadPoolExecutor(max_workers=1) as beside:
-            told = beside.submit(self._context.allGather, msgspec.json.encode(own).decode())
+            told = beside.submit(all_texts, self._context, self._failed.name, msgspec.json.encode(own).decode())
             rows.read_ahead(READ_AHEAD_BYTES, told.done)
             return [msgspec.json.decode(text, type=_Whereabouts) for text in told.result()]
 
