@@ -1,4 +1,4 @@
-"""What holds for every test: nothing leaks, and Hypothesis does not judge by the clock."""
+"""What holds for every test: nothing leaks."""
 
 import gc
 import os
@@ -13,15 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
 
-# A busy machine is slow at random, so a slow example is no failure. The blob repeats a failure elsewhere.
-# A property that no test gives a number is tried so often, with other values in each run. More: PENSTOCK_EXAMPLES=5000.
-EXAMPLES = int(os.environ.get("PENSTOCK_EXAMPLES", "50"))
-settings.register_profile("penstock", deadline=None, print_blob=True, max_examples=EXAMPLES)
-settings.load_profile("penstock")
+pytest_plugins = ["tests.ring.nursery_fixtures", "tests.small_disk", "tests.tries"]
 
-pytest_plugins = ["tests.ring.nursery_fixtures", "tests.small_disk"]
+# Of two cores, numpy's linear algebra takes both in every process that imports it, to wait for work.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # How long a thread or child that was told to end may take until it counts as leaked.
 LEAK_PATIENCE_S = 60.0

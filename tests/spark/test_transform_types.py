@@ -95,7 +95,7 @@ def test_instants_stay_the_same_in_every_zone(spark: Any, zone: str) -> None:
         spark.conf.set("spark.sql.session.timeZone", before)
 
 
-@settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(data=st.data())
 def test_random_frames_pass_unchanged(spark: Any, data: st.DataObject) -> None:
     types = data.draw(st.lists(st.sampled_from(list(TYPES)), max_size=4), "types")
@@ -134,7 +134,7 @@ def test_nan_is_one_key_and_so_is_zero(spark: Any, kind: str) -> None:
     require_counted_alike(source, kind, tasks=3, workers=2)
 
 
-@settings(max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
     key=st.sampled_from(KEYS),
     rows=st.integers(0, 1000),

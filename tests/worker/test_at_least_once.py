@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.connectors.lines import Lines
@@ -19,6 +19,7 @@ from penstock.topology.spouts import Spout
 from penstock.topology.topology import Topology
 from penstock.topology.tuples import Tuple
 from penstock.worker.settings import WorkerSettings
+from tests.tries import tried
 from tests.worker.deaths import endure
 
 COUNT = 100
@@ -66,7 +67,7 @@ def several_ways(sink: CapturedSink, tasks: int) -> Topology:
     return topo
 
 
-@settings(max_examples=60)
+@tried(20)
 @given(
     st.integers(1, 3),
     st.lists(st.tuples(st.integers(0, 80), st.integers(0, 2), st.integers(0, 40)), max_size=4),
@@ -88,7 +89,7 @@ def test_whatever_dies_every_tuple_is_processed(
         assert set(seen.values()) == {3}, "nothing died, so nothing should have been emitted again"
 
 
-@settings(max_examples=30)
+@tried(10)
 @given(st.integers(1, 3), st.integers(0, 2**32), sizes)
 def test_nothing_is_emitted_again_because_it_is_slow(workers: int, seed: int, sized: WorkerSettings) -> None:
     sink = CapturedSink()

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import penstock as ps
@@ -15,6 +15,7 @@ from penstock.testing import CapturedSink, FedSpout, LocalCluster
 from penstock.topology.topology import Topology
 from penstock.worker.settings import WorkerSettings
 from tests.trickle import Trickle
+from tests.tries import tried
 
 ALGORITHMS = ("auto", "serial", "flat", "binary", "ring", "two_way_ring")
 SMALL = WorkerSettings(credit_window_bytes=400, inbox_bytes=600, turn_tuples=8, spout_turn_tuples=4)
@@ -72,7 +73,7 @@ def cluster_of(topo: Topology, layout: dict[str, Any], **more: Any) -> LocalClus
     )
 
 
-@settings(max_examples=80, deadline=None)
+@tried(30)
 @given(layout=layouts, numbers=st.integers(0, 60), small=st.booleans())
 def test_every_task_gets_every_broadcast_once(layout: dict[str, Any], numbers: int, *, small: bool) -> None:
     with cluster_of(broadcast_topology(layout, numbers), layout, settings=SMALL if small else None) as cluster:
@@ -80,7 +81,7 @@ def test_every_task_gets_every_broadcast_once(layout: dict[str, Any], numbers: i
         assert collected(cluster) == everything(layout, numbers)
 
 
-@settings(max_examples=80, deadline=None)
+@tried(30)
 @given(
     layout=layouts,
     deaths=st.lists(st.tuples(st.integers(0, 6), st.integers(0, 40), st.integers(0, 60)), min_size=1, max_size=3),

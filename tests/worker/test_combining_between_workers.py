@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from penstock.connectors.collect import Collect
@@ -20,6 +20,7 @@ from penstock.topology.topology import Topology
 from penstock.topology.tuples import Tuple
 from penstock.worker.settings import WorkerSettings
 from tests.trickle import Trickle
+from tests.tries import tried
 
 COUNT = 60
 DELIVERIES: list[Delivery] = ["at_most_once", "at_least_once", "exactly_once"]
@@ -102,7 +103,7 @@ ONCE = Counter(range(COUNT))
 
 @pytest.mark.parametrize("delivery", DELIVERIES)
 @given(layouts(), sizes, st.integers(0, 2**32), st.integers(0, 3))
-@settings(max_examples=30)
+@tried(12)
 def test_whatever_the_layout_all_that_was_emitted_arrives_once(
     delivery: Delivery, layout: Layout, sized: WorkerSettings, seed: int, epochs_every: int
 ) -> None:
@@ -147,7 +148,7 @@ RESTARTED_HEAD = {
 @given(layout=layouts(), sized=sizes, seed=st.integers(0, 2**32), deaths=deaths)
 @example(**RESTARTED_SENDER)
 @example(**RESTARTED_HEAD)
-@settings(max_examples=25)
+@tried(10)
 def test_at_least_once_every_tuple_arrives_whoever_dies(
     layout: Layout, sized: WorkerSettings, seed: int, deaths: list[tuple[int, int, bool, int]]
 ) -> None:
@@ -173,7 +174,7 @@ def test_credit_comes_back_for_what_was_sent_before_the_target_met_its_new_sende
 
 
 @given(layouts(), sizes, st.integers(0, 2**32), deaths)
-@settings(max_examples=25)
+@tried(10)
 def test_exactly_once_every_tuple_counts_once_whoever_dies(
     layout: Layout, sized: WorkerSettings, seed: int, deaths: list[tuple[int, int, bool, int]]
 ) -> None:

@@ -6,7 +6,7 @@ import random
 from collections import Counter
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.connectors.lines import Lines
@@ -21,6 +21,7 @@ from penstock.topology.topology import Topology
 from penstock.topology.transactional import TransactionalSink
 from penstock.topology.tuples import Tuple
 from penstock.worker.settings import WorkerSettings
+from tests.tries import tried
 from tests.worker.moved_word_count import WORKERS, moves
 
 COUNT = 1500
@@ -70,7 +71,7 @@ def passing_on(sink: Ledgered, *, batches: bool) -> Topology:
     return topo
 
 
-@settings(max_examples=10)
+@tried(6)
 @given(seed=seeds, batches=st.booleans(), epoch_turns=st.sampled_from([5, 40]))
 def test_tasks_that_move_all_the_time_duplicate_nothing(seed: int, batches: bool, epoch_turns: int) -> None:
     sink = Ledgered()
@@ -169,7 +170,7 @@ def all_have_met(cluster: LocalCluster) -> bool:
     return not any(isinstance(message, PeerLost | Meeting) for message in waiting)
 
 
-@settings(max_examples=15)
+@tried(6)
 @given(seed=seeds, with_moves=st.booleans())
 def test_deaths_duplicate_no_more_than_was_under_way(seed: int, with_moves: bool) -> None:
     seen, slow, chance = CapturedSink(), Ledgered(), random.Random(seed)

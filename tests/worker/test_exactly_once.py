@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.connectors.collect import Collect
@@ -20,6 +20,7 @@ from penstock.topology.transactional import TransactionalSink
 from penstock.topology.tuples import Tuple
 from penstock.worker.settings import WorkerSettings
 from tests.trickle import Trickle
+from tests.tries import tried
 from tests.worker.deaths import endure_after_epochs
 
 COUNT = 60
@@ -120,7 +121,7 @@ sizes = st.builds(
 )
 
 
-@settings(max_examples=60)
+@tried(20)
 @given(
     st.integers(1, 3),
     st.lists(st.tuples(st.integers(0, 80), st.integers(0, 2), st.booleans(), st.integers(0, 150)), max_size=6),

@@ -4,7 +4,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.plan.shape import shape_of
@@ -42,7 +42,6 @@ def run_and_compare(plan: Plan, sized: WorkerSettings, seed: int | None, worker_
 
 
 @given(plans(), tiny_settings, seeds, st.data())
-@settings(suppress_health_check=[HealthCheck.too_slow])
 def test_any_topology_ends_with_exactly_the_right_tuples(
     plan: Plan, sized: WorkerSettings, seed: int | None, data: st.DataObject
 ) -> None:

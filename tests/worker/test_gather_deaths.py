@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.connectors.collect import Collect
 from penstock.testing import CapturedSink, LocalCluster
 from penstock.worker.settings import WorkerSettings
 from tests.trickle import Trickle
+from tests.tries import tried
 from tests.worker.deaths import endure, endure_after_epochs
 from tests.worker.scatter_gather import COUNT, BatchShard, ByKey, Shard, every_question, gathered, scattered, told
 
@@ -27,7 +28,7 @@ sizes = st.builds(
 deaths = st.lists(st.tuples(st.integers(0, 80), st.integers(0, 2), st.integers(0, 40)), max_size=4)
 
 
-@settings(max_examples=40)
+@tried(12)
 @given(st.booleans(), st.booleans(), st.integers(1, 4), deaths, st.integers(0, 2**32), sizes)
 def test_at_least_once_every_question_is_answered_whatever_dies(
     batches: bool, by_batches: bool, shards: int, deaths: list[Any], seed: int, sized: WorkerSettings
@@ -47,7 +48,7 @@ def test_at_least_once_every_question_is_answered_whatever_dies(
         assert not failures
 
 
-@settings(max_examples=25)
+@tried(10)
 @given(st.booleans(), st.integers(1, 3), st.integers(0, 2**32), sizes)
 def test_nothing_is_given_up_because_it_is_slow(batches: bool, workers: int, seed: int, sized: WorkerSettings) -> None:
     topo, answers = scattered(BatchShard() if batches else Shard(), batches=batches)
@@ -62,7 +63,7 @@ def test_nothing_is_given_up_because_it_is_slow(batches: bool, workers: int, see
     assert sorted(tup.question for tup in sink.tuples) == [*range(COUNT)]
 
 
-@settings(max_examples=40)
+@tried(12)
 @given(
     st.booleans(),
     st.lists(st.tuples(st.integers(0, 80), st.integers(0, 2), st.booleans(), st.integers(0, 150)), max_size=5),
@@ -82,7 +83,7 @@ def test_exactly_once_the_results_are_those_of_a_run_in_which_nothing_died(
     assert not result.failures
 
 
-@settings(max_examples=25)
+@tried(10)
 @given(deaths, st.integers(0, 2**32), sizes)
 def test_at_most_once_what_is_gathered_is_whole_whatever_dies(
     deaths: list[Any], seed: int, sized: WorkerSettings

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.connectors.collect import Collect
@@ -27,6 +27,7 @@ from penstock.topology.bolts import Bolt
 from penstock.topology.topology import Topology
 from penstock.topology.tuples import Tuple
 from penstock.worker.settings import WorkerSettings
+from tests.tries import tried
 from tests.worker.moved_word_count import moves, rows_of_a_run
 
 DELIVERIES: tuple[Delivery, ...] = ("at_most_once", "at_least_once", "exactly_once")
@@ -254,7 +255,7 @@ def stay(cluster: LocalCluster, chance: random.Random) -> None:
 ALL = Counter({(n,): 1 for n in range(400)})
 
 
-@settings(max_examples=25)
+@tried(12)
 @given(seed=st.integers(0, 2**32), delivery=st.sampled_from(DELIVERIES), moving=st.booleans())
 def test_however_hard_pressed_everybody_is_each_result_is_there_once(
     seed: int, delivery: Delivery, moving: bool
@@ -262,13 +263,13 @@ def test_however_hard_pressed_everybody_is_each_result_is_there_once(
     assert rows(seed, delivery, kills=0, moving=moving) == ALL
 
 
-@settings(max_examples=15)
+@tried(8)
 @given(seed=st.integers(0, 2**32), moving=st.booleans())
 def test_hard_pressed_workers_die_and_each_result_is_there_once(seed: int, moving: bool) -> None:
     assert rows(seed, "exactly_once", kills=4, moving=moving) == ALL
 
 
-@settings(max_examples=15)
+@tried(8)
 @given(seed=st.integers(0, 2**32), moving=st.booleans())
 def test_hard_pressed_workers_die_and_nothing_is_missing(seed: int, moving: bool) -> None:
     assert not ALL - rows(seed, "at_least_once", kills=4, moving=moving)

@@ -6,13 +6,14 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.connectors.collect import Collect
 from penstock.flow.delivery import Delivery
 from penstock.worker.settings import WorkerSettings
 from tests.trickle import Trickle
+from tests.tries import tried
 from tests.worker.lending_stage import DELIVERIES, NUMBERS, Stage, doubles, give_everybody_time
 
 
@@ -55,7 +56,7 @@ sizes = st.builds(
 
 @pytest.mark.parametrize("delivery", DELIVERIES)
 @given(seed=st.integers(0, 2**32), deaths=deaths_of([2, 3]), sized=sizes)
-@settings(max_examples=12)
+@tried(8)
 def test_whoever_borrows_and_dies_every_tuple_counts_once(
     delivery: Delivery, seed: int, deaths: list[tuple[int, int, int]], sized: WorkerSettings
 ) -> None:
@@ -67,7 +68,7 @@ def test_whoever_borrows_and_dies_every_tuple_counts_once(
 
 @pytest.mark.parametrize("delivery", ["at_least_once", "exactly_once"])
 @given(seed=st.integers(0, 2**32), deaths=deaths_of([0, 1, 2, 3]), sized=sizes)
-@settings(max_examples=12)
+@tried(8)
 def test_whoever_dies_every_tuple_counts_as_is_promised(
     delivery: Delivery, seed: int, deaths: list[tuple[int, int, int]], sized: WorkerSettings
 ) -> None:
