@@ -20,11 +20,13 @@ import secrets
 import time
 from collections.abc import Iterator
 from pathlib import Path
-
-from pyarrow import fs
+from typing import TYPE_CHECKING
 
 from penstock.checkpoint.location import Location
 from penstock.errors import CheckpointError
+
+if TYPE_CHECKING:
+    from pyarrow import fs
 
 __all__ = ["WRITING", "Files"]
 
@@ -102,7 +104,7 @@ class Files:
 
     def sizes(self, folder: str) -> dict[str, int]:
         """The files in a folder, by name, and how large each is; none if there is no such folder."""
-        return {info.base_name: info.size for info in self._listed(folder) if info.type == fs.FileType.File}
+        return {info.base_name: info.size for info in self._listed(folder) if info.is_file}
 
     def names(self, folder: str) -> list[str]:
         """All that is in a folder, whatever it is."""
@@ -113,12 +115,14 @@ class Files:
 
         Compared are times of the filesystem's own clock. A file without one counts as new.
         """
-        written = {info.base_name: info.mtime_ns for info in self._listed(folder) if info.type == fs.FileType.File}
+        written = {info.base_name: info.mtime_ns for info in self._listed(folder) if info.is_file}
         newest = max((at_ns for at_ns in written.values() if at_ns is not None), default=0)
         return {name: 0.0 if at_ns is None else (newest - at_ns) / 1e9 for name, at_ns in written.items()}
 
     def _listed(self, folder: str) -> list[fs.FileInfo]:
         with self._failing("list", folder):
+            from pyarrow import fs
+
             selector = fs.FileSelector(self._place(folder), allow_not_found=True)
             found: list[fs.FileInfo] = self._filesystem.get_file_info(selector)
             return found
@@ -172,7 +176,7 @@ class Files:
             raise
         except OSError:
             # Some do not move onto a file that is there (HDFS). For a moment there is none, then.
-            if self._filesystem.get_file_info(final).type != fs.FileType.File:
+            if not self._filesystem.get_file_info(final).is_file:
                 raise
             self._filesystem.delete_file(final)
             self._filesystem.move(temporary, final)

@@ -8,7 +8,6 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
-from pyarrow import fs
 
 from penstock.errors import CheckpointError
 
@@ -37,6 +36,8 @@ def locate(url: str | os.PathLike[str]) -> Location:
     if not given:
         message = "checkpoint: wanted a URL or a path, got an empty one"
         raise CheckpointError(message)
+    from pyarrow import fs  # only who keeps checkpoints needs it
+
     if "://" not in given:
         path = os.path.abspath(Path(given).expanduser())  # noqa: PTH100 - resolves '..' without looking at the disk
         return Location(filesystem=fs.LocalFileSystem(), root=path, url=path, shown=path)

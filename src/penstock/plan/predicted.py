@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import msgspec
-import numpy as np
 
 from penstock.plan.assignment import Assignment
-from penstock.plan.flows import Floats, Integers
-from penstock.plan.problem import CostSettings, Problem, problem_of
 from penstock.plan.schedulers.base import PlanRequest
 from penstock.plan.shares import node_capacities
+
+if TYPE_CHECKING:
+    from penstock.plan.flows import Floats, Integers
+    from penstock.plan.problem import Problem
 
 __all__ = ["Predicted", "Volume", "predict"]
 
@@ -48,6 +51,11 @@ class Predicted(msgspec.Struct, frozen=True, kw_only=True):
 
 def predict(request: PlanRequest, assignment: Assignment) -> Predicted:
     """What the assignment, which has every task on a worker of the request, is going to mean."""
+    # These values are part of the protocol, which workers import, too; only who plans needs numpy.
+    import numpy as np
+
+    from penstock.plan.problem import CostSettings, problem_of
+
     problem = problem_of(request, CostSettings())
     places = problem.places(assignment)
     busy, node_busy = problem.busy_by_place(places)

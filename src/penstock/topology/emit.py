@@ -21,14 +21,27 @@ be iterated over          many of these
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 import msgspec
 
 from penstock.topology.tuples import Tuple
 
-__all__ = ["DEAD_LETTERS", "DEAD_LETTER_FIELDS", "DEFAULT_STREAM", "Emit", "Output", "Outputs", "outputs"]
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = [
+    "DEAD_LETTERS",
+    "DEAD_LETTER_FIELDS",
+    "DEFAULT_STREAM",
+    "Emit",
+    "Output",
+    "Outputs",
+    "is_record_batch",
+    "outputs",
+]
 
 DEFAULT_STREAM = "default"
 """The name of the stream that a plain tuple goes to."""
@@ -68,6 +81,11 @@ Output: TypeAlias = tuple[Any, ...] | Tuple | Emit
 
 Outputs: TypeAlias = Output | Iterable["Output | None"] | None
 """What a component may hand over."""
+
+
+def is_record_batch(value: object) -> TypeGuard[pa.RecordBatch]:
+    """Whether it is a record batch. Where nobody has imported Arrow there is none, and a worker does without Arrow."""
+    return isinstance(value, getattr(sys.modules.get("pyarrow"), "RecordBatch", ()))
 
 
 def outputs(result: Any) -> Iterator[Output]:

@@ -8,7 +8,6 @@ What is installed is taken to be installed on the workers, in the same version.
 from __future__ import annotations
 
 import contextlib
-import importlib.metadata
 import site
 import sys
 import sysconfig
@@ -64,4 +63,6 @@ def _installed_roots() -> tuple[str, ...]:
 @cache
 def _packages_of_distributions() -> frozenset[str]:
     """Also those that are installed to be edited, whose files lie anywhere."""
+    import importlib.metadata  # workers ship nothing, and need it not
+
     return frozenset(importlib.metadata.packages_distributions())

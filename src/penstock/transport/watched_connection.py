@@ -7,7 +7,6 @@ import os
 import socket
 
 import zmq
-from zmq.utils.monitor import recv_monitor_message
 
 from penstock.transport.link_window import TcpProgress, progress_of
 
@@ -31,6 +30,8 @@ class WatchedConnection:
         """Takes note of what has become of the connection; whether there is another one than before."""
         is_new = False
         while self._monitor.poll(0):
+            from zmq.utils.monitor import recv_monitor_message  # imports asyncio, for a struct of two numbers
+
             event = recv_monitor_message(self._monitor)
             self._let_go()
             if event["event"] == zmq.EVENT_CONNECTED:

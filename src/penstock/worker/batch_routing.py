@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-
-import pyarrow as pa
-import pyarrow.compute as pc
+from typing import TYPE_CHECKING
 
 from penstock.topology.groupings import Broadcast, By, Gather, Grouping, ToOne
 from penstock.transport.stable_hash import stable_hash
 from penstock.worker.batches import values_of
 from penstock.worker.lanes import Lane
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = ["split_batch"]
 
@@ -36,6 +37,9 @@ def split_batch(
 def _by_key(
     lanes: Sequence[Lane], batch: pa.RecordBatch, fields: Sequence[str]
 ) -> Iterator[tuple[Lane, pa.RecordBatch]]:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     if len(fields) == 1 and not pa.types.is_nested(batch.column(fields[0]).type):
         encoded = pc.dictionary_encode(batch.column(fields[0]), null_encoding="encode")
         targets = [stable_hash(key) % len(lanes) for key in encoded.dictionary.to_pylist()]

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from penstock.flow.ledger import UNTRACKED
 from penstock.transport.canonical_key import canonical_key
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 __all__ = ["OpenedBatch", "batch_from_payload", "batch_to_payload", "merged", "rows_of", "to_batch", "values_of"]
 
 _HEAD = struct.Struct("<qqQQ")
-# Arrow's errors have no common root but for Exception: some are OSError, MemoryError or StopIteration.
-_UNREADABLE = (struct.error, pa.ArrowException, ValueError, OSError, MemoryError, StopIteration)
 
 
 def batch_to_payload(
     batch: pa.RecordBatch, origin_ns: int, sent_ns: int, frame: int = UNTRACKED, root: int = UNTRACKED
 ) -> bytes:
     """Two time stamps, the frame's number and the tree's root, then an Arrow IPC stream with one batch."""
+    import pyarrow as pa
+
     sink = pa.BufferOutputStream()
     sink.write(_HEAD.pack(origin_ns, sent_ns, frame, root))
     with pa.ipc.new_stream(sink, batch.schema) as writer:
@@ -48,13 +49,17 @@ def batch_from_payload(payload: bytes | memoryview) -> OpenedBatch:
     Raises:
         ValueError: the payload is not what `batch_to_payload` makes.
     """
+    import pyarrow as pa
+
+    # Arrow's errors have no common root but for Exception: some are OSError, MemoryError or StopIteration.
+    unreadable = (struct.error, pa.ArrowException, ValueError, OSError, MemoryError, StopIteration)
     try:
         head = _HEAD.unpack_from(payload)
         with pa.ipc.open_stream(pa.py_buffer(bytes(payload)).slice(_HEAD.size)) as reader:
             batch = reader.read_next_batch()
         # Arrow believes what it reads. An offset that points outside of its buffer would be a crash when it is used.
         batch.validate(full=True)
-    except _UNREADABLE as error:
+    except unreadable as error:
         message = f"{len(payload)} bytes that are no record batch: {error}"
         raise ValueError(message) from error
     return OpenedBatch(batch, *head)
@@ -62,12 +67,16 @@ def batch_from_payload(payload: bytes | memoryview) -> OpenedBatch:
 
 def to_batch(rows: Iterable[Sequence[Any]], fields: Sequence[str]) -> pa.RecordBatch:
     """Tuples as a record batch, a column per field."""
+    import pyarrow as pa
+
     columns = list(zip(*rows, strict=True))
     return pa.RecordBatch.from_arrays([pa.array(column) for column in columns], names=list(fields))
 
 
 def merged(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     """Several batches of the same columns as one. Types may differ from one to the next where they were guessed."""
+    import pyarrow as pa
+
     table = pa.concat_tables([pa.Table.from_batches([batch]) for batch in batches], promote_options="permissive")
     return table.combine_chunks().to_batches()[0]
 
@@ -86,11 +95,15 @@ def values_of(column: pa.Array) -> list[Any]:
 
 
 def _holds_maps(kind: pa.DataType) -> bool:
+    import pyarrow as pa
+
     return pa.types.is_map(kind) or any(_holds_maps(kind.field(n).type) for n in range(kind.num_fields))
 
 
 def _with_dicts(kind: pa.DataType) -> Callable[[Any], Any]:
     """What makes dicts of the maps in a value of this type."""
+    import pyarrow as pa
+
     if not _holds_maps(kind):
         return lambda value: value
     if pa.types.is_map(kind):

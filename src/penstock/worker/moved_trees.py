@@ -5,16 +5,18 @@ So a spout does not wait for its trees before it moves, and emits nothing again 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-import pyarrow as pa
 
 from penstock.flow.ledger import FailedTree, LedgerState
 from penstock.flow.pending import PendingState
 from penstock.flow.replay import Stretch
-from penstock.topology.emit import Emit
+from penstock.topology.emit import Emit, is_record_batch
 from penstock.transport.values import decode_value, encode_value
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = ["BoltTrees", "SpoutTrees", "pack_output", "unpack_output"]
 
@@ -61,10 +63,12 @@ def unpack_output(packed: bytes) -> Any:
 
 
 def _packed_values(values: Any) -> Any:
-    return _bytes_of(values) if isinstance(values, pa.RecordBatch) else [*values]
+    return _bytes_of(values) if is_record_batch(values) else [*values]
 
 
 def _bytes_of(batch: pa.RecordBatch) -> bytes:
+    import pyarrow as pa
+
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as writer:
         writer.write_batch(batch)
@@ -72,5 +76,7 @@ def _bytes_of(batch: pa.RecordBatch) -> bytes:
 
 
 def _batch_of(packed: bytes) -> pa.RecordBatch:
+    import pyarrow as pa
+
     with pa.ipc.open_stream(packed) as reader:
         return reader.read_next_batch()

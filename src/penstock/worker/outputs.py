@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any
 
 from penstock._native import ByFunction, Emitter, Routing, Shared, ShareTaker
 from penstock.flow.credit import Channel
 from penstock.flow.two_choices import TwoChoices
-from penstock.topology.emit import DEFAULT_STREAM, Emit, not_an_output
+from penstock.topology.emit import DEFAULT_STREAM, Emit, is_record_batch, not_an_output
 from penstock.topology.groupings import Custom, Direct, Grouping, LocalOrShuffle, PartialKey, Shuffle
 from penstock.topology.tuples import Tuple
 from penstock.worker.arrival import Marker
@@ -20,6 +18,9 @@ from penstock.worker.in_turn import InTurn, Watch
 from penstock.worker.lanes import Lane, Refusal, RemoteLane
 from penstock.worker.routing import Values, compile_grouping, fan_out
 from penstock.worker.row_choice import RowChoice
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = ["FIRST_PIECE_TUPLES", "Outputs", "Refuse", "Subscriber"]
 
@@ -32,7 +33,7 @@ FIRST_PIECE_TUPLES = 256
 
 # These can be iterated over, yet nobody means their characters, bytes and keys as tuples.
 _NEVER_MANY = (str, bytes, bytearray, memoryview, dict)
-_ONE = (Emit, tuple, Tuple, pa.RecordBatch, *_NEVER_MANY)
+_ONE = (Emit, tuple, Tuple, *_NEVER_MANY)  # and what cannot be iterated over, such as a record batch
 
 
 class Subscriber:
@@ -229,7 +230,7 @@ class Outputs(Emitter):
         """Emits what user code returned: a tuple, an Emit, a record batch, or an iterable of these."""
         if out.__class__ is tuple:
             self.put(out)
-        elif isinstance(out, Emit | tuple | Tuple | pa.RecordBatch):
+        elif isinstance(out, Emit | tuple | Tuple) or is_record_batch(out):
             self.emit_other(out)
         elif isinstance(out, _NEVER_MANY) or not isinstance(out, Iterable):
             raise not_an_output(out)
@@ -274,7 +275,7 @@ class Outputs(Emitter):
             self._emit_named(output)
         elif isinstance(output, tuple | Tuple):  # a named tuple, or what came in passed on
             self.put(tuple(output))
-        elif isinstance(output, pa.RecordBatch):
+        elif is_record_batch(output):
             self._emit_named(Emit(output))
         elif output is not None:
             raise not_an_output(output)
@@ -285,7 +286,7 @@ class Outputs(Emitter):
             message = f"{self._component!r} has no stream {emit.stream!r}; it has {sorted(self._streams)}"
             raise ValueError(message)
         values = emit.values
-        if isinstance(values, pa.RecordBatch):
+        if is_record_batch(values):
             stream.put_batch(values, emit.task)
             self.emitted += values.num_rows
         elif isinstance(values, tuple | list | Tuple):

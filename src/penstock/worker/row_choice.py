@@ -7,15 +7,16 @@ only be taken for a struct.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any, cast
 
 from penstock.flow.two_choices import TwoChoices
 from penstock.topology.groupings import Grouping
 from penstock.worker.batches import rows_of
 from penstock.worker.lanes import Lane
 from penstock.worker.routing import compile_grouping
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = ["RowChoice"]
 
@@ -41,6 +42,8 @@ class RowChoice:
 
     def put_batch(self, batch: pa.RecordBatch) -> None:
         """Puts a record batch. If a row has no place, those before it have theirs."""
+        import pyarrow as pa
+
         try:
             for number, row in enumerate(rows_of(batch)):
                 for board in self._boards:

@@ -11,13 +11,11 @@ from itertools import islice
 from types import ModuleType
 from typing import Any, Literal
 
-import pyarrow as pa
-
 from penstock.errors import RunError
 from penstock.flow.backoff import Backoff
 from penstock.flow.credit import Channel
 from penstock.flow.ledger import UNTRACKED
-from penstock.topology.emit import Emit
+from penstock.topology.emit import Emit, is_record_batch
 from penstock.topology.functions import GeneratorSpout
 from penstock.topology.pushed_spout import PushedSpout
 from penstock.topology.spouts import Spout
@@ -31,8 +29,9 @@ from penstock.worker.tasks import FLUSH_EVERY_NS, RunningTask
 
 __all__ = ["SINGLE", "SpoutTask", "TrialStage"]
 
-SINGLE = (tuple, Tuple, Emit, pa.RecordBatch, str, bytes, dict)
-"""What a spout gives that is one output; the last three for `Outputs.emit` to refuse."""
+SINGLE = (tuple, Tuple, Emit, str, bytes, dict)
+"""What a spout gives that is one output, as is what cannot be iterated over, such as a record batch. The last three are
+for `Outputs.emit` to refuse."""
 
 TrialStage = Literal["wanted", "emitted", "over"]
 """What the coordinator is told of trials: a spout task wants one; has emitted what is on trial, and waits for a marker
@@ -321,9 +320,7 @@ def _take_some(outputs: Iterator[Any], most: int, into: list[Any]) -> bool:
     """
     for first in outputs:
         into.append(first)
-        if first.__class__ is not tuple and isinstance(
-            first.values if isinstance(first, Emit) else first, pa.RecordBatch
-        ):
+        if first.__class__ is not tuple and is_record_batch(first.values if isinstance(first, Emit) else first):
             return True
         most = min(most, TAKEN_TOGETHER)
         into.extend(islice(outputs, most - 1))

@@ -13,13 +13,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
-import pyarrow as pa
 
 from penstock._native import all_tuples
 from penstock.flow.ledger import UNTRACKED, FailedTree, Ledger, News
 from penstock.flow.pending import Kept, Pending
 from penstock.flow.replay import Skips, Stretch
-from penstock.topology.emit import DEAD_LETTERS, Emit
+from penstock.topology.emit import DEAD_LETTERS, Emit, is_record_batch
 from penstock.topology.spouts import Spout
 from penstock.transport.values import UNENCODABLE, decode_value, encode_value
 from penstock.worker.arrival import EMPTY
@@ -143,7 +142,7 @@ class TrackedSpoutTask(SpoutTask):
                 self._send(root, some)
             return
         for output in _each(out):
-            is_alone = isinstance(output, pa.RecordBatch) or (isinstance(output, Emit) and output.id is not None)
+            is_alone = is_record_batch(output) or (isinstance(output, Emit) and output.id is not None)
             root = self._ledger.begin() if is_alone else self._group_with_room()[0]
             if is_alone:
                 self._pending.keep(root, [output])
@@ -258,7 +257,7 @@ class TrackedSpoutTask(SpoutTask):
             self._pending.done(tree.root)
             self._tell(self.logic.fail, first.id)
             return
-        if isinstance(first, pa.RecordBatch) and first.num_rows > 1:
+        if is_record_batch(first) and first.num_rows > 1:
             self._pending.split(tree.root, [first.slice(row, 1) for row in range(first.num_rows)])
         if not tree.lost:
             self.track_singly()
@@ -378,7 +377,7 @@ def _decoded(stretches: Iterable[Stretch]) -> Iterator[Stretch]:
 
 
 def _values_of(output: Any) -> Iterable[Any]:
-    if isinstance(output, pa.RecordBatch):  # of one row: see _failed
+    if is_record_batch(output):  # of one row: see _failed
         (output,) = rows_of(output)
     values: Iterable[Any] = output.values if isinstance(output, Emit) else output
     return values
