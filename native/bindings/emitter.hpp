@@ -22,6 +22,7 @@ class Emitter {
   explicit Emitter(nb::object user_errors) : user_errors_(std::move(user_errors)) {}
 
   std::int64_t emitted = 0;
+  std::int64_t refused = 0;  // calls and outputs that failed: part of such an output may have been put nevertheless
   std::int64_t piece_tuples = 1;
 
   nb::object routing() const { return routing_; }
@@ -43,7 +44,8 @@ class Emitter {
   }
 
   // Tells `refuse` of the error that is set, if user code may raise it. False if it is another, or if that raises.
-  bool tell(PyObject* refuse, PyObject* culprit) const {
+  bool tell(PyObject* refuse, PyObject* culprit) {
+    ++refused;
     if (PyErr_ExceptionMatches(user_errors_.ptr()) == 0) return false;
     const nb::object error = raised();
     PyObject* arguments[] = {nullptr, error.ptr(), culprit};

@@ -289,14 +289,19 @@ class FastPath {
     const std::int64_t began = now();
     record(channel.hops, began - frame.sent_ns, 1);
     const nb::object keys = channel.keys_of.is_none() ? nb::none() : channel.keys_of(nb::handle(frame.tuples));
-    if (entry.origin_ns == 0 || frame.origin_ns < entry.origin_ns) entry.origin_ns = std::max<std::int64_t>(1, frame.origin_ns);
-    entry.has_emitted = true;
     task.room -= frame.count;
     ++frames_;
     current_ = task.bolt;
     if (task.is_tracked()) task.begin(nb::handle(frame.runs));
     Calls calls(task.outputs, task.process, nb::handle(frame.tuples), keys, task.fail, task.yields);
+    const Emitter& emitter = *nb::inst_ptr<Emitter>(task.outputs);
+    const std::int64_t before = emitter.emitted + emitter.refused;
     const End end = calls.go_on();
+    if (emitter.emitted + emitter.refused != before) {  // a sink, and mostly a filter, has nothing to send
+      const std::int64_t origin_ns = std::max<std::int64_t>(1, frame.origin_ns);
+      entry.origin_ns = entry.origin_ns == 0 ? origin_ns : std::min(entry.origin_ns, origin_ns);
+      entry.has_emitted = true;
+    }
     if (end == End::kRaised) {
       current_.reset();
       throw nb::python_error();

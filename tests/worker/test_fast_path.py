@@ -177,6 +177,26 @@ def test_tuples_pass_three_workers_without_a_queue(delivery: Delivery, worked_on
     assert sum(worked_on) >= 200, "most frames find their task free"
 
 
+def test_an_output_that_one_edge_refuses_is_on_its_way_on_the_others(worked_on: list[int]) -> None:
+    """It counts as refused, and not as emitted; what was put before is sent all the same, and at once."""
+    topo, taken = Topology("refused"), CapturedSink()
+    numbers = topo.spout("numbers", FedSpout([(n,) for n in range(5)], fields=("number",)))
+    passed = topo.bolt("pass", lambda tup: (tup.number,), numbers.shuffle(), fields=("number",))
+    topo.bolt("taken", taken, passed.shuffle())
+    topo.bolt("refused", CapturedSink(), passed.custom(nowhere), tasks=2)
+    with workers_over_rings(topo, {0: 0, 1: 1, 2: 2, 3: 3, 4: 3}, settings=ONE_BY_ONE) as (first, second, third, _):
+        first.do_work()
+        assert second._take(0.0) == third._take(0.0) == 1, "without a turn of a worker"
+        assert taken.values == [(0,)]
+        assert second.bolts[0].failed == 1
+    assert worked_on == [1, 1]
+
+
+def nowhere(values: tuple[Any, ...], count: int) -> int:
+    message = f"{values} of {count}"
+    raise ValueError(message)
+
+
 def test_who_is_behind_lets_the_rest_wait_in_the_queue() -> None:
     """Else nobody would see that it is too slow, and nobody would help."""
     topo, _, sink = chain(slowly, 50)
