@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import msgspec
 import pytest
 
+from penstock.control import patience
 from penstock.control.echo import Echo
 from penstock.control.protocol import Deploy, Ready, Trying
 from penstock.control.slow_calls import SlowCalls, call_of
@@ -33,7 +34,8 @@ def ticket_of(run: Troupe, keys: LinkKeys | None = None) -> Ticket:
 
 @pytest.fixture
 def run() -> Iterator[Troupe]:
-    with troupe(detection_s=2.0, restart_after_s=1000.0) as made:
+    seems_dead_s = patience._RECONNECTS_WITHIN_S
+    with troupe(detection_s=2.0, restart_after_s=1000.0, reconnects_within_s=seems_dead_s) as made:
         yield made
 
 
@@ -42,6 +44,10 @@ def begun(played: Played) -> None:
     told = played.hears(Deploy)
     played.client.send(Ready(assignment=told.assignment.number))
     assert played.client.flush()
+
+
+def is_silent(run: Troupe) -> bool:
+    return run.server.status().workers[0].state == "silent"
 
 
 def has_notice(run: Troupe, text: str) -> bool:
@@ -53,8 +59,9 @@ def test_a_worker_that_says_nothing_is_reached_by_its_echo_and_only_by_it(run: T
         with Echo(ticket_of(run), played.client.name):
             begun(played)
             wait_until(lambda: run.server.status().run_s > 5.0, "longer than it takes to be taken for silent")
-            assert not has_notice(run, "is silent")
-        wait_until(lambda: has_notice(run, "is silent"), "without its echo it is out of reach")
+            # On a busy machine the echo may be late for a while. One that says nothing is heard of by nothing else.
+            wait_until(lambda: not is_silent(run), "it is reached by its echo")
+        wait_until(lambda: is_silent(run), "without its echo it is out of reach")
 
 
 def test_nobody_reaches_the_run_with_another_key(run: Troupe) -> None:
