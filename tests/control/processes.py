@@ -141,6 +141,11 @@ class ProcessRun:
         what = f"{component} processes {count} more tuples"
         wait_until(lambda: self.processed(component) >= wanted, what, patience_s=patience_s)
 
+    def await_total(self, component: str, total: int, *, patience_s: float = PATIENCE_S) -> None:
+        """Waits until a component has processed so many tuples in all, of a source that may have given them already."""
+        what = f"{component} has processed {total} tuples"
+        wait_until(lambda: self.processed(component) >= total, what, patience_s=patience_s)
+
     def processed(self, component: str) -> int:
         """How many tuples a component has processed so far."""
         return sum(one.processed for one in self.server.metrics().components if one.name == component)

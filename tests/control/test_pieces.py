@@ -99,7 +99,7 @@ def test_what_one_call_emits_takes_little_memory(tmp_path: Path, by: str, delive
         wait_until(lambda: run.status().phase is Phase.RUNNING, "the run has begun")
         before = {pid: most_memory_mb(pid) for pid in map(run.pid, range(workers))}
         when.mkdir()
-        run.await_tuples("counted", MANY, patience_s=300.0)
+        run.await_total("counted", MANY, patience_s=300.0)
         grown = {pid: most_memory_mb(pid) - before[pid] for pid in before}
         (when / "end").touch()
         assert run.summary(timeout_s=120.0).collected("all") == [(MANY,)]
