@@ -7,6 +7,7 @@ import random
 import threading
 from multiprocessing.connection import Connection
 from multiprocessing.reduction import recv_handle
+from pathlib import Path
 
 from penstock.errors import RingAttachError, RingClosedError
 from penstock.transport.ring import RingReader, RingSettings, RingWriter, Route
@@ -45,13 +46,17 @@ def _consume(channel: Connection, reader: RingReader, strike: Strike | None, at_
         del records  # what was lent keeps its space until it is dropped
 
 
-def write_whoever_reads(channel: Connection, address: str, producer: int, messages: int) -> None:
-    """Writes all its messages, to whichever reader is there, and reports which of them may arrive more than once."""
+def write_whoever_reads(channel: Connection, address: str, producer: int, enough: Path) -> None:
+    """Writes until there is a file, to whichever reader is there.
+
+    Reports how many messages it wrote, and which of them may arrive more than once.
+    """
     rng = random.Random(producer)
     repeatable: set[int] = set()
+    sequence = 0
     with RingWriter.attach(address) as writer:
         channel.send("attached")
-        for sequence in range(messages):
+        while not enough.exists():
             payload = message(producer, sequence, rng.choice([SMALLEST, 100, 1_000, 6_000, LARGE]))
             if len(payload) == LARGE:  # sent again, without a word, if it was on its way when the reader changed
                 repeatable.add(sequence)
@@ -62,7 +67,8 @@ def write_whoever_reads(channel: Connection, address: str, producer: int, messag
                 except RingClosedError:
                     repeatable.add(sequence)
                     _meet_new_reader(channel, writer)
-    channel.send(repeatable)
+            sequence += 1
+    channel.send((sequence, repeatable))
 
 
 def _meet_new_reader(channel: Connection, writer: RingWriter) -> None:

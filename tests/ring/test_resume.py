@@ -7,6 +7,7 @@ import os
 import random
 import signal
 from multiprocessing.reduction import send_handle
+from pathlib import Path
 
 import pytest
 
@@ -71,26 +72,27 @@ def test_reader_killed_at_crash_point(nursery: Nursery, point: str, passes: int)
 
 
 class Relay:
-    """Writers that go on while one reader after another is killed."""
+    """Writers that go on while one reader after another is killed, until there have been enough."""
 
-    def __init__(self, nursery: Nursery, writers: int, messages: int) -> None:
+    def __init__(self, nursery: Nursery, writers: int, enough: Path) -> None:
         self._nursery = nursery
         self._consumer = nursery.fork(create_and_consume, SETTINGS, None, 16)
         self.address: str = self._consumer.receive()
         self.keeper = RingWriter.attach(self.address)  # has the descriptor that each reader leaves to the next
-        self.writers = [nursery.fork(write_whoever_reads, self.address, i, messages) for i in range(writers)]
+        self.writers = [nursery.fork(write_whoever_reads, self.address, i, enough) for i in range(writers)]
         assert [writer.receive() for writer in self.writers] == ["attached"] * writers
-        self.repeatable: dict[int, set[int]] = {}
+        self._enough = enough
+        self.written: dict[int, tuple[int, set[int]]] = {}  # by writer: how many, and which may come again
         self.got: list[list[Batch]] = []  # by reader, by report
 
     def answer_writers(self) -> None:
         for number, writer in enumerate(self.writers):
-            if number not in self.repeatable and writer.channel.poll(0):
+            if number not in self.written and writer.channel.poll(0):
                 word = writer.channel.recv()
                 if word == "where?":
                     writer.channel.send(self.address)
                 else:
-                    self.repeatable[number] = word
+                    self.written[number] = word
 
     def kill_reader_after(self, reports: int) -> None:
         batches: list[Batch] = []
@@ -101,7 +103,6 @@ class Relay:
             with contextlib.suppress(EOFError, OSError):
                 if self._consumer.channel.poll(0.001):
                     batches.append(self._consumer.channel.recv())
-            assert len(self.repeatable) < len(self.writers), "give the writers more to write: they have finished"
             return len(batches) >= reports or self._consumer.is_dead()
 
         wait_until(time_to_die, "the reader has read enough")
@@ -118,12 +119,13 @@ class Relay:
     def read_to_the_end(self) -> None:
         """The last reader is ourselves."""
         self.got.append([])
+        self._enough.touch()
         with RingReader.resume(self.keeper.memory_fd) as reader:
             self.address = reader.address
 
             def all_read() -> bool:
                 self.answer_writers()
-                done = len(self.repeatable) == len(self.writers)
+                done = len(self.written) == len(self.writers)
                 batch = [opened(payload) for record in reader.read_many(timeout_s=0) for payload in record.payloads]
                 self.got[-1].append(batch)
                 return done and reader.drained
@@ -135,10 +137,10 @@ class Relay:
         self.keeper.close()
 
 
-def test_readers_killed_at_random_while_writers_write(nursery: Nursery) -> None:
+def test_readers_killed_at_random_while_writers_write(nursery: Nursery, tmp_path: Path) -> None:
     rng = random.Random(20)
-    deaths, messages = 40, 10_000
-    with contextlib.closing(Relay(nursery, writers=3, messages=messages)) as relay:
+    deaths = 40
+    with contextlib.closing(Relay(nursery, writers=3, enough=tmp_path / "enough")) as relay:
         for death in range(deaths):
             if death > 0:
                 strike = Strike(rng.choice(CONSUMER_POINTS), passes=rng.randrange(30))
@@ -146,7 +148,7 @@ def test_readers_killed_at_random_while_writers_write(nursery: Nursery) -> None:
             relay.kill_reader_after(reports=rng.randint(1, 20))
         relay.read_to_the_end()
     assert len(relay.got) == deaths + 1
-    for number, repeatable in relay.repeatable.items():
+    for number, (messages, repeatable) in relay.written.items():
         check_all_arrived(relay.got, number, messages, repeatable)
 
 
