@@ -41,6 +41,11 @@ def promise(delivery: Delivery, folder: Path) -> dict[str, Any]:
     return {"delivery": delivery} | ({"checkpoint": folder / "checkpoint"} if delivery == "exactly_once" else {})
 
 
+def as_promised(came: list[Any], delivery: Delivery) -> list[Any]:
+    """Without what may come again at least once: a worker that got no turn for a while is taken for lost."""
+    return sorted(set(came)) if delivery == "at_least_once" else came
+
+
 @pytest.mark.core
 @pytest.mark.parametrize("delivery", ["at_most_once", "at_least_once", "exactly_once"])
 def test_every_row_of_what_is_there_comes_once(spark: Any, tmp_path: Path, delivery: Delivery) -> None:
@@ -53,7 +58,8 @@ def test_every_row_of_what_is_there_comes_once(spark: Any, tmp_path: Path, deliv
 
     summary = run(topo, spark=spark, workers=2, epoch_every_s=EPOCH_S, **promise(delivery, tmp_path))
 
-    assert sorted(summary.collected("all")) == [(n, n % 17) for n in range(arrivals.count)]
+    came = sorted(summary.collected("all"))
+    assert as_promised(came, delivery) == [(n, n % 17) for n in range(arrivals.count)]
     assert not spark.streams.active
 
 
@@ -64,8 +70,9 @@ def test_no_micro_batch_waits_until_the_next_epoch_is_due(spark: Any, tmp_path: 
     topo = numbers_to_files(spark, tmp_path, arrivals)
     with start(topo, spark=spark, workers=2, epoch_every_s=3600.0, **promise(delivery, tmp_path)):
         [query] = spark.streams.active
-        wait_until(lambda: (query.lastProgress or {}).get("batchId") == 1, "Spark has committed both")
-    assert numbers_in(tmp_path) == list(range(arrivals.count))
+        # A query that waits for more tells of the micro-batch that would be next.
+        wait_until(lambda: (query.lastProgress or {}).get("batchId", 0) >= 1, "Spark has committed both")
+    assert as_promised(numbers_in(tmp_path), delivery) == list(range(arrivals.count))
 
 
 def wait_for_more(folder: Path, before: int) -> None:
@@ -78,13 +85,15 @@ def kill(running: Run, worker: int) -> None:
     wait_until(lambda: running.status().restarts > restarts, "the worker has come back")
 
 
-def fail_the_query(spark: Any) -> None:
+def fail_the_query(spark: Any, arrivals: Arrivals) -> None:
     """Has Spark cancel what the query is at, which is an error to it."""
     [query] = spark.streams.active
-    wait_until(lambda: _is_cancelled(spark, query), "the query has failed")
+    wait_until(lambda: _is_cancelled(spark, query, arrivals), "the query has failed")
 
 
-def _is_cancelled(spark: Any, query: Any) -> bool:
+def _is_cancelled(spark: Any, query: Any, arrivals: Arrivals) -> bool:
+    if query.isActive and not query.status["isTriggerActive"]:
+        arrivals.more()  # it may be done with all that was there, and then there is nothing to cancel
     spark.sparkContext.cancelJobGroup(query.runId)
     return not query.isActive
 
@@ -98,7 +107,7 @@ def test_workers_and_queries_may_die(spark: Any, tmp_path: Path, delivery: Deliv
     with start(topo, spark=spark, workers=2, **settings) as running:
         blows: list[Callable[[], None]] = [
             lambda: kill(running, 0),
-            lambda: fail_the_query(spark),
+            lambda: fail_the_query(spark, arrivals),
             lambda: kill(running, 1),
         ]
         for blow in blows:
@@ -363,9 +372,10 @@ def test_in_complete_mode_every_micro_batch_is_all_there_is(spark: Any, tmp_path
     finally:
         spark.conf.set("spark.sql.shuffle.partitions", before)
     rows = [(odd, count) for count in (100, 200) for odd in (0, 1)]
-    assert sorted(first.collected("all")) == sorted(rows)
+    assert as_promised(sorted(first.collected("all")), delivery) == sorted(rows)
     more = [(odd, 300) for odd in (0, 1)]
-    assert sorted(second.collected("all")) == sorted([*rows, *more] if delivery == "exactly_once" else more)
+    wanted = sorted([*rows, *more] if delivery == "exactly_once" else more)
+    assert as_promised(sorted(second.collected("all")), delivery) == wanted
 
 
 def test_a_query_that_fails_each_time_fails_the_run(spark: Any, tmp_path: Path, monkeypatch: Any) -> None:
@@ -461,4 +471,4 @@ def test_a_run_can_be_drained_right_after_a_worker_was_lost(spark: Any, tmp_path
         [fed] = [one.worker for one in running.status().workers if 0 in one.tasks]
         os.kill(pids(running)[fed], signal.SIGKILL)
         (tmp_path / "open").touch()
-        assert running.drain(timeout_s=120)
+        assert running.drain(timeout_s=300)
