@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 from penstock.connectors.spark_stream import SparkStream
-from penstock.spark.run import run
+from penstock.spark.run import start
 from penstock.spark.streams import register
 from penstock.topology.topology import Topology
 from tests.connectors.spooling import emit, open_sink
-from tests.endless import Numbers
+from tests.endless import End, NumbersUntilTold
+from tests.ring.patience import wait_until
 from tests.spark.stream_driver import copying
 
 POINTS = ("rows are prepared", "none of them is shown", "all of them are shown", "what was owed is shown")
@@ -56,12 +57,16 @@ class Mortal(SparkStream):
 def test_a_sink_that_is_killed_while_it_publishes(spark: Any, tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
     topo = Topology("mortal")
-    numbers = topo.spout("numbers", Numbers(20_000))
+    end = End(tmp_path)
+    numbers = topo.spout("numbers", NumbersUntilTold(end))
     topo.bolt("out", Mortal(tmp_path / "spool", tmp_path / "notes"), numbers.shuffle(), tasks=2)
-    run(topo, workers=2, spark=spark, checkpoint=tmp_path / "checkpoint", max_restarts=20, epoch_every_s=0.2)
-    assert sorted(note.name for note in (tmp_path / "notes").iterdir()) == sorted(POINTS)
+    settings: dict[str, Any] = {"checkpoint": tmp_path / "checkpoint", "max_restarts": 20, "epoch_every_s": 0.2}
+    with start(topo, workers=2, spark=spark, **settings) as running:
+        wait_until(lambda: {note.name for note in (tmp_path / "notes").iterdir()} == {*POINTS}, "a death at each point")
+        end.tell(more=1000)
+        running.wait()
     rows = spark.read.format("penstock").load(str(tmp_path / "spool")).collect()
-    assert sorted(row.n for row in rows) == list(range(20_000))
+    assert sorted(row.n for row in rows) == list(range(end.count))
 
 
 class OnlyIfThere:
@@ -84,17 +89,17 @@ def test_a_query_that_dies_between_planning_a_batch_and_committing_it(spark: Any
     sink = open_sink(tmp_path / "spool")
     may = tmp_path / "may"
 
-    def start() -> Any:
+    def copy_all() -> Any:
         rows = spark.readStream.format("penstock").option("maxFilesPerTrigger", 1).load(str(tmp_path / "spool"))
         return copying(rows.mapInArrow(OnlyIfThere(may), "word string"), tmp_path, trigger={"availableNow": True})
 
     emit(sink, "a")
     emit(sink, "b")
     with pytest.raises(Exception, match="not yet"):
-        start().await_end()
+        copy_all().await_end()
     emit(sink, "c")
     may.touch()
-    start().await_end()
+    copy_all().await_end()
     found = spark.read.schema("word string").parquet(str(tmp_path / "out")).collect()
     assert sorted(row.word for row in found) == ["a", "b", "c"]
     batches = [int(place.name) for place in (tmp_path / "query" / "commits").glob("[0-9]*")]

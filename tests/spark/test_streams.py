@@ -260,7 +260,8 @@ def test_at_least_once_no_row_is_missing(spark: Any, tmp_path: Path) -> None:
 
 @pytest.mark.core
 def test_a_full_spool_holds_the_topology_up_until_a_query_comes(spark: Any, tmp_path: Path) -> None:
-    topo = numbers(tmp_path, Numbers(10_000), most_bytes=2000, patience_s=500)
+    end = End(tmp_path)
+    topo = numbers(tmp_path, NumbersUntilTold(end), most_bytes=2000, patience_s=500)
     spool = Spool(str(tmp_path / "spool"))
     with start(topo, workers=2, spark=spark, checkpoint=tmp_path / "checkpoint", epoch_every_s=EPOCH_S) as running:
         wait_until(lambda: spool.overfull(2000), "the spool is full")
@@ -268,20 +269,23 @@ def test_a_full_spool_holds_the_topology_up_until_a_query_comes(spark: Any, tmp_
         assert not running.wait(timeout_s=3 * EPOCH_S)
         # Two tasks that wait with a file each, and what was being written when the limit was reached.
         assert len(spool.visible()) <= files + 2
+        end.tell(more=1000)
         query = copying(read(spark, tmp_path), tmp_path)
         wait_until(lambda: query.go_on() and running.wait(1.0) is not None, "the run is over")
     query.process_all()
     query.stop()
-    assert copied(spark, tmp_path) == list(range(10_000))
+    assert copied(spark, tmp_path) == list(range(end.count))
 
 
 def test_when_nobody_reads_the_run_fails_and_goes_on_from_its_checkpoint(spark: Any, tmp_path: Path) -> None:
+    end = End(tmp_path)
     where = {"spark": spark, "workers": 2, "checkpoint": tmp_path / "checkpoint", "epoch_every_s": EPOCH_S}
     with pytest.raises(RunError, match=r"sink 'numbers.out': spool .* holds \d+ bytes, of at most 2000, and no query"):
-        run(numbers(tmp_path, Numbers(20_000), most_bytes=2000, patience_s=0.5), **where)
-    run(numbers(tmp_path, Numbers(20_000)), **where)
+        run(numbers(tmp_path, NumbersUntilTold(end), most_bytes=2000, patience_s=0.5), **where)
+    end.tell(more=MORE)
+    run(numbers(tmp_path, NumbersUntilTold(end)), **where)
     rows = spark.read.format("penstock").load(str(tmp_path / "spool")).collect()
-    assert sorted(row.n for row in rows) == list(range(20_000))
+    assert sorted(row.n for row in rows) == list(range(end.count))
 
 
 def test_wrong_options_are_named(spark: Any, tmp_path: Path) -> None:
