@@ -52,12 +52,16 @@ def test_tasks_move_again_and_again(tmp_path: Path, exactly_once: bool) -> None:
 
 
 class SlowPass(Bolt):
-    """Takes its time to open and to work: so a move can be met in the middle."""
+    """Takes its time to work, and does not get open while there is a file: so a move can be met in the middle."""
 
     fields = ("n",)
 
+    def __init__(self, held: Path) -> None:
+        self.held = held
+
     def open(self, context: TaskContext) -> None:  # noqa: ARG002
-        time.sleep(0.2)
+        while self.held.exists():
+            time.sleep(0.01)
 
     def process(self, tup: Tuple) -> Any:
         time.sleep(0.001)
@@ -78,9 +82,9 @@ def error_of_move(run: ProcessRun, task: str, worker: int) -> list[str]:
 def test_whoever_dies_in_the_middle_leaves_the_run_on_one_assignment_or_the_other(
     tmp_path: Path, moment: str, exactly_once: bool
 ) -> None:
-    end = End(tmp_path)
+    end, held = End(tmp_path), tmp_path / "held"
     checkpoint = tmp_path / "c" if exactly_once else None
-    with processes(counted(end, SlowPass()), workers=3, checkpoint=checkpoint, epoch_every_s=EPOCH_S) as run:
+    with processes(counted(end, SlowPass(held)), workers=3, checkpoint=checkpoint, epoch_every_s=EPOCH_S) as run:
         for victim_is_new in (False, True):
             run.await_all()
             run.await_tuples("seen")
@@ -88,8 +92,11 @@ def test_whoever_dies_in_the_middle_leaves_the_run_on_one_assignment_or_the_othe
             assert old is not None
             new = (old + 1) % 3
             kill = functools.partial(os.kill, run.pid(new if victim_is_new else old), signal.SIGKILL)
+            if moment == "preparing":
+                held.touch()  # until the loss is known, nobody is prepared
             run.when_decision_is(moment, kill)
             errors = error_of_move(run, "pass[1]", new)
+            held.unlink(missing_ok=True)
             if moment == "preparing":
                 assert "was lost" in errors[0] or "everything is set back" in errors[0]
             elif exactly_once:
@@ -130,7 +137,7 @@ def test_a_bolt_is_given_more_tasks_and_fewer(tmp_path: Path, exactly_once: bool
 def test_a_worker_without_tasks_goes_and_another_comes_in_its_place(tmp_path: Path, exactly_once: bool) -> None:
     end = End(tmp_path)
     checkpoint = tmp_path / "c" if exactly_once else None
-    with processes(counted(end), workers=3, checkpoint=checkpoint, epoch_every_s=EPOCH_S, release_after_s=0.5) as run:
+    with processes(counted(end), workers=3, checkpoint=checkpoint, epoch_every_s=EPOCH_S, release_after_s=5.0) as run:
         run.await_tuples("seen")
         emptied = dict.fromkeys(run.status().workers[2].tasks, 1)
         run.server.post(Proposed(worker_of=emptied, scheduler="test", why="two will do"))
