@@ -33,6 +33,9 @@ class Told:
     def next(self) -> HostEnded | HostFailed:
         return self._events.get(timeout=PATIENCE_S)
 
+    def anything(self) -> bool:
+        return not self._events.empty()
+
     def nothing_more(self) -> bool:
         try:
             self._events.get_nowait()
@@ -64,31 +67,33 @@ def active_jobs(spark: Any) -> int:
     return len(spark.sparkContext.statusTracker().getActiveJobsIds())
 
 
-def test_a_worker_that_meets_no_controller_gives_up_and_says_why(host: SparkHost, told: Told) -> None:
-    host.start_worker(3, 1)
-
-    ended = told.next()
-
-    assert isinstance(ended, HostEnded)
-    assert (ended.worker, ended.launch) == (3, 1)
-    assert ended.error is not None
-    assert NOWHERE in ended.error
-    assert told.nothing_more()
+def await_jobs(spark: Any, told: Told, count: int) -> None:
+    """Until all jobs run. On a busy machine, one may have given up before the last runs."""
+    wait_until(lambda: active_jobs(spark) == count or told.anything(), f"{count} jobs run")
 
 
-def test_one_worker_is_ended_by_force_and_the_others_stay(spark: Any, host: SparkHost, told: Told) -> None:
-    host.start_worker(0, 1)
-    host.start_worker(1, 1)
-    wait_until(lambda: active_jobs(spark) == 2, "both jobs run")
+def test_one_worker_is_ended_by_force_and_another_stays_until_it_gives_up_and_says_why(
+    spark: Any, host: SparkHost, told: Told
+) -> None:
+    for launch in range(1, 6):
+        for worker in (0, 3):
+            host.start_worker(worker, launch)
+        await_jobs(spark, told, 2)
 
-    host.stop_worker(0, 1)
+        host.stop_worker(0, launch)
 
-    ended = told.next()
-    assert isinstance(ended, HostEnded)
-    assert (ended.worker, ended.launch) == (0, 1)
-    assert "CANCELLED" in str(ended.error)
-    wait_until(lambda: active_jobs(spark) == 1, "the other job goes on")
-    assert told.nothing_more()
+        errors = {}
+        for ended in (told.next(), told.next()):
+            assert isinstance(ended, HostEnded)
+            assert ended.launch == launch
+            errors[ended.worker] = str(ended.error)
+        assert errors.keys() == {0, 3}
+        assert NOWHERE in errors[3], "nobody met it, and nobody ended it"
+        assert told.nothing_more()
+        if "CANCELLED" in errors[0]:
+            return
+        assert NOWHERE in errors[0], "it gave up before it was ended: once more"
+    pytest.fail("no worker was ended by force")
 
 
 def test_a_worker_can_be_ended_before_its_job_was_submitted(spark: Any, host: SparkHost, told: Told) -> None:
@@ -115,7 +120,7 @@ def test_to_end_what_is_over_is_no_error(host: SparkHost, told: Told) -> None:
 def test_closing_leaves_no_job(spark: Any, host: SparkHost, told: Told) -> None:
     for worker in range(3):
         host.start_worker(worker, 1)
-    wait_until(lambda: active_jobs(spark) == 3, "all jobs run")
+    await_jobs(spark, told, 3)
 
     host.close(patience_s=0)
 
