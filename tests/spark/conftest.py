@@ -13,9 +13,6 @@ from tests.spark import scenarios
 from tests.spark.remote_driver import QUIET, RemoteDriver
 from tests.spark.yarn_cluster import BUILT, YarnCluster
 
-# A session takes seconds to start, and half a minute on a machine that is busy.
-PATIENCE_S = 600
-
 NODES = 3
 SLOTS_PER_NODE = 2
 ALL_SLOTS = NODES * SLOTS_PER_NODE
@@ -27,7 +24,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "tests/spark/" not in item.path.as_posix():
             continue
-        item.add_marker(pytest.mark.timeout(PATIENCE_S))
         on_cluster = bool({"cluster", "yarn"} & {*getattr(item, "fixturenames", ())}) or "[cluster" in item.name
         own_drivers = item.path.stem in ("test_connect", "test_drivers")
         if (on_cluster or own_drivers) and not item.get_closest_marker("box"):  # those are left to `make box`
