@@ -49,9 +49,11 @@ def said(process: subprocess.Popen[str]) -> dict[str, Any]:
 def descendants(pid: int) -> list[int]:
     """All processes below one: the JVM, the Python daemon, the workers."""
     found = []
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        for child in (task / "children").read_text().split():
-            found += [int(child), *descendants(int(child))]
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # who has just ended has no descendants
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a thread may end while others go on
+                for child in (task / "children").read_text().split():
+                    found += [int(child), *descendants(int(child))]
     return found
 
 
