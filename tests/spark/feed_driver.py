@@ -25,12 +25,15 @@ def fed(spark: Any, *, folder: Path, workers: int, kills: bool) -> tuple[list[in
     """Runs a topology that is fed, perhaps with a worker killed meanwhile. Returns what came, and how many should."""
     arrivals = Arrivals(folder / "in")
     arrivals.more(FILES)
-    topo = numbers_to_files(spark, folder, arrivals, tasks=1, available_now=True)
+    topo = numbers_to_files(spark, folder, arrivals, tasks=1, available_now=not kills)
     settings = {"spark": spark, "workers": workers, "checkpoint": folder / "checkpoint", "epoch_every_s": EPOCH_S}
     with start(topo, **settings) as running:
         if kills:
             wait_until(lambda: numbers_in(folder), "rows have come")
+            arrivals.more(5)  # the others may all have been read
             os.kill(pids(running)[0], signal.SIGKILL)
+            wait_until(lambda: len({*numbers_in(folder)}) == arrivals.count, "all rows have come", patience_s=300)
+            running.drain()
         running.wait()
     return numbers_in(folder), arrivals.count
 

@@ -30,6 +30,7 @@ def test_a_driver_that_is_killed_goes_on_where_it_was(tmp_path: Path) -> None:
     with subprocess.Popen(command, start_new_session=True) as driver:
         wait_until(lambda: driver.poll() is not None or numbers_in(tmp_path), "rows have come", patience_s=120)
         assert driver.poll() is None
+        arrivals.more(5)  # the others may all have been read
         os.killpg(driver.pid, signal.SIGKILL)  # with its JVM
     left = arrivals.count - len(numbers_in(tmp_path))
     subprocess.run([*command, "end"], check=True, timeout=300)
