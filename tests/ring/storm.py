@@ -104,14 +104,21 @@ class Victim(msgspec.Struct):
 
 
 class Storm:
-    """Keeps `producers` of them running, and strikes until `kills` have been killed."""
+    """Keeps `producers` of them running, and strikes until `kills` have been killed, and at every point one.
 
-    def __init__(self, nursery: Nursery, address: str, ledger_path: Path, *, producers: int, kills: int) -> None:
+    On a busy machine those without a strike may all die before the few with a certain one. It ends when `most_started`
+    have been started, whatever was not struck.
+    """
+
+    def __init__(
+        self, nursery: Nursery, address: str, ledger_path: Path, *, producers: int, kills: int, most_started: int
+    ) -> None:
         self._nursery = nursery
         self._address = address
         self._ledger_path = ledger_path
         self._producers = producers
         self._kills = kills
+        self._most_started = most_started
         self._rng = random.Random(kills)
         # In turn, so that even a short storm strikes everywhere: nobody's, a kill at a point, a stop at a point.
         self._fates = itertools.chain.from_iterable(
@@ -136,7 +143,7 @@ class Storm:
     def rage(self) -> None:
         """Runs the storm to its end: all producers are dead and reaped when it returns."""
         victims = [self._start() for _ in range(self._producers)]
-        while self.kills < self._kills and not self._called_off.is_set():
+        while not self._is_over() and not self._called_off.is_set():
             time.sleep(self._rng.random() * 0.004)  # waits for nothing: any instant is as good as another
             at = self._rng.randrange(len(victims))
             if victims[at].child.is_dead():
@@ -158,6 +165,10 @@ class Storm:
     def close(self) -> None:
         """Nobody reads any more: calls a storm off that is not over."""
         self._called_off.set()
+
+    def _is_over(self) -> bool:
+        has_struck_everywhere = len(self.killed_at) == len(PRODUCER_POINTS)
+        return self.started >= self._most_started or (self.kills >= self._kills and has_struck_everywhere)
 
     def _start(self) -> Victim:
         fate = next(self._fates)

@@ -54,9 +54,10 @@ def check_that_it_is_as_new(reader: RingReader, descriptors_before: int) -> None
 def weather(nursery: Nursery, tmp_path: Path, kills: int) -> Storm:
     tally = Tally()
     path = tmp_path / "ledger"
-    with Ledger(path, producers=4 * kills) as ledger, RingReader.create(SETTINGS) as reader:
+    most_started = 4 * kills
+    with Ledger(path, producers=most_started) as ledger, RingReader.create(SETTINGS) as reader:
         descriptors_before = len(open_descriptors())
-        storm = Storm(nursery, reader.address, path, producers=PRODUCERS, kills=kills)
+        storm = Storm(nursery, reader.address, path, producers=PRODUCERS, kills=kills, most_started=most_started)
         read_through(reader, tally, storm)
         tally.drain(reader)
         for producer in range(storm.started):
@@ -82,7 +83,6 @@ def test_short_storm(nursery: Nursery, tmp_path: Path) -> None:
 
 
 @pytest.mark.storm
-@pytest.mark.timeout(600)
 def test_storm(nursery: Nursery, tmp_path: Path) -> None:
     storm = weather(nursery, tmp_path, kills=2_000)
     assert storm.stops >= 500
