@@ -8,6 +8,7 @@ from multiprocessing.connection import Connection
 
 from penstock.errors import RingError
 from penstock.transport.ring import RingReader, RingSettings, RingWriter, Route
+from tests.ring.patience import PATIENCE_S
 from tests.ring.traffic import message
 
 NOBODY = 65534
@@ -40,7 +41,7 @@ def create_as_nobody(channel: Connection) -> None:
 
 
 def attach_and_write(channel: Connection, address: str, producer: int, messages: int) -> None:
-    with RingWriter.attach(address) as writer:
+    with RingWriter.attach(address, timeout_s=PATIENCE_S) as writer:
         channel.send("attached")
         channel.recv()  # all are there
         for sequence in range(messages):

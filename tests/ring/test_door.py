@@ -111,6 +111,7 @@ def test_silent_and_hasty_clients_are_dropped(reader: RingReader, monkeypatch: p
     for _ in range(50):
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as hasty:
             hasty.connect("\0" + reader.address)
+    monkeypatch.undo()  # a busy machine may take longer even if it means well
     RingWriter.attach(reader.address).close()
 
 

@@ -72,7 +72,7 @@ def _receives(ring: RingReader, receiver: LinkReceiver, keys: LinkKeys) -> None:
     sender = LinkSender(endpoint=receiver.endpoint, keys=keys, high_water_frames=10)
     try:
         wait_until(lambda: sender.try_send(ROUTE, b"from a friend"), "room to send")
-        record = ring.read(20)
+        record = ring.read(PATIENCE_S)
     finally:
         sender.close()
     assert record is not None

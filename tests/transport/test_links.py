@@ -14,7 +14,7 @@ from penstock.transport.frames import pack_header
 from penstock.transport.links import LinkKeys, LinkReceiver, LinkSender
 from penstock.transport.ring import RingReader, RingSettings, Route
 from penstock.worker.carriers import Carrier
-from tests.ring.patience import wait_until
+from tests.ring.patience import PATIENCE_S, wait_until
 
 ROUTE = Route(target=1, source=2, stream=3, assignment=4, flags=0)
 HANDSHAKE_FAILURES = (
@@ -74,7 +74,7 @@ def read(ring: RingReader, count: int) -> list[bytes]:
 def test_a_frame_arrives_in_the_ring(keys: LinkKeys) -> None:
     with receiving(keys) as (ring, receiver), sending(receiver.endpoint, keys) as sender:
         send(sender, b"hello")
-        record = ring.read(10)
+        record = ring.read(PATIENCE_S)
 
         assert record is not None
         assert (record.target, record.source, record.stream, record.assignment, record.flags) == (1, 2, 3, 4, 0)

@@ -11,7 +11,7 @@ from penstock.transport.ring import RingReader, RingSettings, Route
 from penstock.worker.carriers import RingWay
 from penstock.worker.peers import way_to
 from penstock.worker.settings import WorkerSettings
-from tests.ring.patience import wait_until
+from tests.ring.patience import PATIENCE_S, wait_until
 
 ROUTE = Route(target=1, source=2, stream=3, assignment=4, flags=0)
 
@@ -34,5 +34,5 @@ def test_a_ring_is_used_only_where_memory_may_be_shared(share_memory: bool, kind
     ):
         assert isinstance(way, kind)
         wait_until(lambda: way.try_send(ROUTE, b"frame"), "the frame is on its way")
-        [record] = inbox.read_many(10, 10.0)
+        [record] = inbox.read_many(10, PATIENCE_S)
         assert (bytes(record.payload), record.target) == (b"frame", ROUTE.target)
