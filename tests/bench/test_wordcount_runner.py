@@ -85,9 +85,14 @@ def test_cpu_time_is_of_all_processes_from_the_first_sentence_to_the_last_count(
 
 
 def test_a_runner_that_takes_long_enough_has_a_cpu_time(tmp_path: Path) -> None:
-    cpu_s = run_job(Path(sys.executable), STUB, job_of(tmp_path, "burning"), PATIENCE_S)
-    assert cpu_s is not None
-    assert cpu_s > 0
+    tries = []
+    for number in range(3):  # on a busy machine nobody may have looked while it was burning
+        (tmp_path / str(number)).mkdir()
+        tries.append(run_job(Path(sys.executable), STUB, job_of(tmp_path / str(number), "burning"), PATIENCE_S))
+        if tries[-1] is not None:
+            break
+    assert tries[-1] is not None
+    assert tries[-1] > 0
 
 
 def looked(watch: CpuWatch) -> float | None:

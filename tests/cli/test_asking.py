@@ -63,7 +63,8 @@ def test_of_two_runs_one_has_to_be_named(penstock: Penstock, command: str) -> No
             assert "more than one matches; runs of this user on this machine: aa1 (wordcount), ab2 (wordcount)" in err
 
 
-def test_two_runs_are_listed(penstock: Penstock) -> None:
+def test_two_runs_are_listed(penstock: Penstock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commands, "LIST_PATIENCE_S", 100.0)
     with published("aa1") as first, published("ab2", topology="[b]logs[/b]"), working(first):
         code, out, err = penstock("list")
 

@@ -16,7 +16,7 @@ import pytest
 _PLACES = os.pathsep.join(
     [os.environ.get("PATH", ""), "/usr/sbin", "/sbin", *map(str, sorted(Path("/usr/lib/postgresql").glob("*/bin")))]
 )
-_PATIENCE_S = 60
+_PATIENCE_S = 300
 
 
 def _as_its_owner(folder: Path) -> list[str]:
@@ -45,10 +45,10 @@ def postgres_server() -> Iterator[str]:
 
         do(initdb, "-D", str(data), "-A", "trust", "-U", "penstock", "--no-sync", "-E", "UTF8", "--locale", "C")
         options = f"-c listen_addresses= -k {folder} -c fsync=off"
-        do(pg_ctl, "-D", str(data), "-w", "-l", str(folder / "log"), "-o", options, "start")
+        do(pg_ctl, "-D", str(data), "-w", "-t", str(_PATIENCE_S), "-l", str(folder / "log"), "-o", options, "start")
         try:
             yield f"postgresql://penstock@/postgres?host={folder}"
         finally:
-            do(pg_ctl, "-D", str(data), "-w", "-m", "immediate", "stop")
+            do(pg_ctl, "-D", str(data), "-w", "-t", str(_PATIENCE_S), "-m", "immediate", "stop")
     finally:
         shutil.rmtree(folder)

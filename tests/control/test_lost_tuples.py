@@ -26,7 +26,7 @@ def await_other_process(run: ProcessRun, worker: int, pid: int) -> None:
         now = run.status().workers[worker]
         return now.state == "begun" and now.pid != pid
 
-    wait_until(is_there, f"worker {worker} is back", patience_s=60)
+    wait_until(is_there, f"worker {worker} is back")
 
 
 def test_a_spout_is_as_fast_as_before_after_the_worker_of_a_transactional_sink_has_died_four_times(
@@ -41,12 +41,12 @@ def test_a_spout_is_as_fast_as_before_after_the_worker_of_a_transactional_sink_h
         assert sink != run.place("rate[0]")
         for _ in range(4):
             # More than the spout emits between two epochs, so what was lost is under way again: it is lost once more.
-            run.await_tuples("files", 5_000, patience_s=60)
+            run.await_tuples("files", 5_000)
             pid = run.pid(sink)
             os.kill(pid, signal.SIGKILL)
             await_other_process(run, sink, pid)
         # More than could be under way: so all that was lost came again and is done, and new tuples did besides.
-        run.await_tuples("rate", 3 * MAX_PENDING, patience_s=60)
+        run.await_tuples("rate", 3 * MAX_PENDING)
         run.server.drain()
         summary = run.summary(120)
     numbers = {*pq.read_table(tmp_path / "rows")["seq"].to_pylist()}

@@ -13,7 +13,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-PATIENCE_S = 300.0
+# Less than a test may take, so that it is told which function it was.
+PATIENCE_S = 550.0
 QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
 """For drivers that nobody looks at."""
 _ROOT = Path(__file__).parents[2]

@@ -195,7 +195,7 @@ def await_slots(spark: Any, *, count: int) -> None:
 def too_few_slots(spark: Any, *, workers: int) -> dict[str, str]:
     """How many slots a cluster can have is not known before, so the run waits for workers, in vain."""
     try:
-        run(topologies.word_count(1), workers=workers, spark=spark, start_timeout_s=15.0)
+        run(topologies.word_count(1), workers=workers, spark=spark, start_timeout_s=45.0, detection_s=10.0)
     except RunError as error:
         return {"kind": type(error).__name__, "text": str(error)}
     return {}

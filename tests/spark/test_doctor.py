@@ -10,6 +10,7 @@ from penstock.spark.doctor import Finding, diagnose
 from penstock.spark.self_test import own_versions, self_test
 from penstock.version import __version__
 from tests.spark import scenarios
+from tests.spark.conftest import ALL_SLOTS
 from tests.spark.remote_driver import RemoteDriver
 
 
@@ -31,6 +32,7 @@ def test_a_pandas_that_spark_does_not_support_is_told_of(spark: Any, monkeypatch
 
 
 def test_all_nodes_of_a_cluster_are_looked_at(cluster: RemoteDriver) -> None:
+    cluster(scenarios.await_slots, count=ALL_SLOTS)  # a test before this one may have killed an executor
     settings, executors = cluster(scenarios.preflight)
 
     assert settings[0] == "ok"

@@ -111,10 +111,22 @@ def test_another_user_is_not_heard() -> None:
         assert host.result(timeout=60) == guest.result(timeout=60) == ["host", "guest"]
 
 
+def connect(own: socket.socket, where: str) -> None:
+    """As soon as somebody listens there, which is a moment after it is bound."""
+    deadline_s = time.monotonic() + 60
+    while True:
+        try:
+            return own.connect(f"\0{where}")
+        except ConnectionRefusedError:
+            if time.monotonic() > deadline_s:
+                raise
+            time.sleep(0.001)
+
+
 def speak_as_nobody(where: str) -> None:
     os.setuid(65534)
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as own:
-        own.connect(f"\0{where}")
+        connect(own, where)
         own.settimeout(60)
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it may be closed before it is spoken to
             own.sendall(msgspec.msgpack.encode((1, "forged")))
