@@ -292,7 +292,10 @@ def test_what_user_code_raises_is_not_tried_again_and_is_what_is_said(
 
     assert message in said
     assert "ring" not in said.partition("Driver stacktrace")[0]
-    assert (tmp_path / "raised").read_text() == f"{how}\n"
+    raised = (tmp_path / "raised").read_text().splitlines()
+    assert {*raised} == {how}
+    # Of a cluster's executors, Spark may lose one that got no turn for long, and then it tries everything again.
+    assert len(raised) == 1 or isinstance(place, RemoteDriver)
     assert rows == [*range(100)], "the next evaluation runs"
 
 
