@@ -99,9 +99,10 @@ def _connections_to(port: int) -> Iterator[int]:
         try:
             if not stat.S_ISSOCK(os.fstat(fd).st_mode):
                 continue
-        except OSError:  # the descriptor of that listing
+            own = os.dup(fd)
+        except OSError:  # the descriptor of that listing, or one that another thread has just closed
             continue
-        with socket.socket(fileno=os.dup(fd)) as connection:
+        with socket.socket(fileno=own) as connection:
             if connection.family == socket.AF_INET and connection.getsockname()[1] == port:
                 yield fd
 
