@@ -119,8 +119,24 @@ def nothing_leaks() -> Iterator[None]:
     while leaked := _leaked_since(before):
         gc.collect()  # what only a cycle keeps alive is not leaked
         if time.monotonic() > deadline:
-            pytest.fail("left behind by the test:\n  " + "\n  ".join(sorted(leaked)))
+            pytest.fail("left behind by the test:\n  " + "\n  ".join(sorted(map(_described, leaked))))
         time.sleep(0.01)
+
+
+def _described(leaked: str) -> str:
+    """What it is, and where a socket leads to."""
+    if "-> socket:" not in leaked:
+        return leaked
+    try:
+        with socket.socket(fileno=os.dup(int(leaked.split()[1]))) as one:
+            state = "listens" if one.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN) else "does not listen"
+            try:
+                peer = one.getpeername()
+            except OSError:
+                peer = None
+            return f"{leaked}: {one.family.name} {one.type.name} at {one.getsockname()!r} to {peer!r}, {state}"
+    except OSError as error:
+        return f"{leaked}: {error}"
 
 
 def _leaked_since(before: set[str]) -> set[str]:
