@@ -20,6 +20,9 @@ from penstock.errors import RunError
 from penstock.spark import meeting
 from penstock.spark.meeting import all_texts, meet
 
+# A child that was forked would close, with what it inherits of Py4J, the connection of the session of other tests.
+SPAWN = multiprocessing.get_context("spawn")
+
 
 def place() -> str:
     return f"penstock-test-{secrets.token_hex(8)}"
@@ -51,7 +54,7 @@ def test_a_stage_can_meet_again_where_another_has_met() -> None:
 
 def test_when_the_host_is_killed_the_others_fail_at_once() -> None:
     where = place()
-    host = multiprocessing.get_context("fork").Process(target=die_with_a_guest, args=(where,))
+    host = SPAWN.Process(target=die_with_a_guest, args=(where,))
     host.start()
     await_bound(where)
     with pytest.raises(RunError, match="went away before all had met"):
@@ -102,7 +105,7 @@ def test_another_user_is_not_heard() -> None:
     with ThreadPoolExecutor(max_workers=2) as tasks:
         host = tasks.submit(meet, where, 0, 2, "host")
         await_bound(where)
-        stranger = multiprocessing.get_context("fork").Process(target=speak_as_nobody, args=(where,))
+        stranger = SPAWN.Process(target=speak_as_nobody, args=(where,))
         stranger.start()
         stranger.join()
         assert stranger.exitcode == 0
