@@ -1,4 +1,4 @@
-"""Tasks of one executor meet at a socket: in any order, with one that dies, comes twice or never comes."""
+"""Tasks of one executor meet at a socket: in any order, with some that die, are of an older attempt or never come."""
 
 import contextlib
 import multiprocessing
@@ -6,19 +6,20 @@ import os
 import secrets
 import signal
 import socket
+import threading
 import time
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import Any, NamedTuple
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.errors import RunError
 from penstock.spark import meeting
-from penstock.spark.meeting import all_texts, meet
+from penstock.spark.meeting import Meeting
 
 # A child that was forked would close, with what it inherits of Py4J, the connection of the session of other tests.
 SPAWN = multiprocessing.get_context("spawn")
@@ -28,11 +29,15 @@ def place() -> str:
     return f"penstock-test-{secrets.token_hex(8)}"
 
 
+def gather(where: str, number: int, count: int, text: str, attempt: int | None = None) -> list[str]:
+    return Meeting(where, number=number, count=count, attempt=number if attempt is None else attempt).gather(text)
+
+
 @given(order=st.integers(1, 8).flatmap(lambda count: st.permutations(range(count))))
 def test_everybody_is_told_what_everybody_told(order: Sequence[int]) -> None:
     where, count = place(), len(order)
     with ThreadPoolExecutor(max_workers=count) as tasks:
-        told = [tasks.submit(meet, where, number, count, f"text {number} ✓") for number in order]
+        told = [tasks.submit(gather, where, number, count, f"text {number} ✓") for number in order]
         wanted = [f"text {number} ✓" for number in range(count)]
         assert [one.result(timeout=60) for one in told] == [wanted] * count
 
@@ -40,32 +45,131 @@ def test_everybody_is_told_what_everybody_told(order: Sequence[int]) -> None:
 def test_many_with_long_texts_meet() -> None:
     where, count = place(), 64
     with ThreadPoolExecutor(max_workers=count) as tasks:
-        told = [tasks.submit(meet, where, number, count, f"{number}" * 400) for number in range(count)]
-        assert all(one.result(timeout=60) == [f"{number}" * 400 for number in range(count)] for one in told)
+        told = [tasks.submit(gather, where, number, count, f"{number}" * 10_000) for number in range(count)]
+        assert all(one.result(timeout=60) == [f"{number}" * 10_000 for number in range(count)] for one in told)
 
 
 def test_a_stage_can_meet_again_where_another_has_met() -> None:
     where = place()
     for text in ("first", "second"):
         with ThreadPoolExecutor(max_workers=2) as tasks:
-            told = [tasks.submit(meet, where, number, 2, text) for number in range(2)]
+            told = [tasks.submit(gather, where, number, 2, text) for number in range(2)]
             assert [one.result(timeout=60) for one in told] == [[text, text]] * 2
 
 
-def test_when_the_host_is_killed_the_others_fail_at_once() -> None:
+# ---- attempts
+
+
+@pytest.fixture
+def attempts(monkeypatch: pytest.MonkeyPatch) -> "Iterator[Attempts]":
+    made = Attempts()
+    send, host = meeting._send, Meeting._host
+
+    def noted_send(connection: socket.socket, message: bytes) -> None:
+        send(connection, message)
+        made.come_by_thread[threading.get_ident()].set()
+
+    def noted_host(self: Meeting, *how: Any) -> list[str]:
+        made.come_by_thread[threading.get_ident()].set()
+        return host(self, *how)
+
+    monkeypatch.setattr(meeting, "_send", noted_send)
+    monkeypatch.setattr(Meeting, "_host", noted_host)
+    with made.tasks:
+        yield made
+
+
+class Attempts:
+    """Tasks of several attempts at one place, in threads; of attempt n, ids begin at 4 n."""
+
+    count = 4
+
+    def __init__(self) -> None:
+        self.where = place()
+        self.tasks = ThreadPoolExecutor(max_workers=16)
+        self.come_by_thread: dict[int, threading.Event] = {}
+        """Set as soon as its task is the host, or has greeted it."""
+
+    def come(self, attempt: int, *numbers: int) -> list["Task"]:
+        """One after another: each is the host or has greeted it before the next comes."""
+        return [self._come(attempt, number) for number in numbers]
+
+    def _come(self, attempt: int, number: int) -> "Task":
+        own = Meeting(self.where, number=number, count=self.count, attempt=self.count * attempt + number)
+        has_come = threading.Event()
+
+        def gather() -> list[str]:
+            self.come_by_thread[threading.get_ident()] = has_come
+            return own.gather(f"{attempt}.{number}")
+
+        future = self.tasks.submit(gather)
+        assert has_come.wait(60)
+        return Task(own, future)
+
+
+class Task(NamedTuple):
+    meeting: Meeting
+    told: "Future[list[str]]"
+
+
+def assert_met(tasks: Sequence[Task], attempt: int) -> None:
+    wanted = [f"{attempt}.{number}" for number in range(Attempts.count)]
+    assert [one.told.result(timeout=60) for one in tasks] == [wanted] * Attempts.count
+
+
+def assert_sent_away(tasks: Sequence[Task]) -> None:
+    """Or they meet nobody any more, and wait: until Spark kills them, which nobody does here."""
+    for one in tasks:
+        one.meeting.call_off()
+        with pytest.raises(RunError, match=r"is of an attempt of its stage that is over|it has failed"):
+            one.told.result(timeout=60)
+
+
+def test_a_new_attempt_finds_the_host_of_the_old_one(attempts: Attempts) -> None:
+    old = attempts.come(0, 0, 1, 2)  # 3 has died
+    assert_met(attempts.come(1, 0, 1, 2, 3), 1)
+    assert_sent_away(old)
+
+
+def test_the_one_that_the_old_attempt_misses_comes_first(attempts: Attempts) -> None:
+    # Ids of one attempt are less than four apart: 7 cannot be of one attempt with 0, 1 and 2.
+    old = attempts.come(0, 0, 1, 2)
+    assert_met(attempts.come(1, 3, 2, 1, 0), 1)
+    assert_sent_away(old)
+
+
+def test_a_task_of_the_old_attempt_comes_late_to_the_new_one(attempts: Attempts) -> None:
+    new = attempts.come(1, 0, 1)
+    late = attempts.come(0, 1)
+    assert_met([*new, *attempts.come(1, 2, 3)], 1)
+    assert_sent_away(late)
+
+
+def test_an_old_task_that_could_be_of_the_new_attempt_makes_room_for_its_successor(attempts: Attempts) -> None:
+    host = attempts.come(1, 0)
+    old = attempts.come(0, 3)  # with the id 3, and the host has 4
+    assert_met([*host, *attempts.come(1, 3, 1, 2)], 1)
+    assert_sent_away(old)
+
+
+# ---- deaths and silence
+
+
+def test_when_the_host_is_killed_the_others_meet_without_it() -> None:
     where = place()
     host = SPAWN.Process(target=die_with_a_guest, args=(where,))
     host.start()
     await_bound(where)
-    with pytest.raises(RunError, match="went away before all had met"):
-        meet(where, 1, 3, "guest")
-    host.join()
-    assert host.exitcode == -signal.SIGKILL
+    with ThreadPoolExecutor(max_workers=2) as tasks:
+        first = tasks.submit(gather, where, 1, 2, "guest")
+        host.join()
+        assert host.exitcode == -signal.SIGKILL
+        assert gather(where, 0, 2, "anew") == first.result(timeout=60) == ["anew", "guest"]
     host.close()
 
 
 def die_with_a_guest(where: str) -> None:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as own:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as own:
         own.bind(f"\0{where}")
         time.sleep(0.05)  # bound and not listening yet: a guest tries again
         own.listen()
@@ -73,99 +177,93 @@ def die_with_a_guest(where: str) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def await_bound(where: str) -> None:
-    deadline_s = time.monotonic() + 60
-    while time.monotonic() < deadline_s:
-        if f"@{where}" in Path("/proc/net/unix").read_text():
-            return
-        time.sleep(0.001)
-    pytest.fail("nobody has become the host")
-
-
-def test_a_number_that_comes_twice_ends_the_meeting_for_all() -> None:
-    where = place()
-    with ThreadPoolExecutor(max_workers=2) as tasks:
-        told = [tasks.submit(meet, where, 1, 3, "both") for _ in range(2)]
-        errors = [str(one.exception(timeout=60)) for one in told]
-    assert sorted(errors) == [
-        "a task of this stage went away before all had met",
-        "task 1 of this stage came twice: an attempt that was given up still runs",
-    ]
+@pytest.mark.parametrize("own", [0, 1])  # the host, and a guest
+def test_it_can_be_called_off(attempts: Attempts, own: int) -> None:
+    tasks = attempts.come(0, 0, 1)
+    for one in (tasks[own], tasks[1 - own]):
+        one.meeting.call_off()
+        with pytest.raises(RunError, match="of this stage does not meet the others: it has failed"):
+            one.told.result(timeout=60)
+    with pytest.raises(RunError, match="it has failed"):
+        tasks[own].meeting.gather("again")
 
 
 def test_who_waits_in_vain_gives_up_and_says_for_whom(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(meeting, "PATIENCE_S", 0.05)
     with pytest.raises(RunError, match=r"task 1 waited 0\.05 s for tasks \[0, 2\] of its stage"):
-        meet(place(), 1, 3, "alone")
+        gather(place(), 1, 3, "alone")
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="only root can be somebody else")
+@pytest.mark.parametrize("listens", [True, False])
+def test_so_does_a_guest_whose_host_says_nothing(monkeypatch: pytest.MonkeyPatch, *, listens: bool) -> None:
+    monkeypatch.setattr(meeting, "PATIENCE_S", 0.05)
+    where = place()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as silent:
+        silent.bind(f"\0{where}")
+        if listens:
+            silent.listen()
+        with pytest.raises(RunError, match=r"task 1 waited 0\.05 s for tasks \[0, 2\] of its stage"):
+            gather(where, 1, 3, "guest")
+
+
+# ---- strangers
+
+
+@pytest.mark.parametrize(
+    "said", [b"", b"\xff\xff\xff\xff", b"\x03\x00\x00\x00abc", b"\x04\x00\x00\x00\x93\x09\x00\xa0"]
+)
+def test_who_makes_no_sense_is_not_heard(said: bytes) -> None:
+    where = place()
+    with ThreadPoolExecutor(max_workers=2) as tasks:
+        host = tasks.submit(gather, where, 0, 2, "host")
+        with connected(where) as stranger:
+            stranger.sendall(said)
+            stranger.shutdown(socket.SHUT_WR)
+            with contextlib.suppress(ConnectionResetError):
+                assert stranger.recv(100) == b""
+        guest = tasks.submit(gather, where, 1, 2, "guest")
+        assert host.result(timeout=60) == guest.result(timeout=60) == ["host", "guest"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
 def test_another_user_is_not_heard() -> None:
     where = place()
     with ThreadPoolExecutor(max_workers=2) as tasks:
-        host = tasks.submit(meet, where, 0, 2, "host")
-        await_bound(where)
+        host = tasks.submit(gather, where, 0, 2, "host")
         stranger = SPAWN.Process(target=speak_as_nobody, args=(where,))
         stranger.start()
         stranger.join()
         assert stranger.exitcode == 0
         stranger.close()
-        guest = tasks.submit(meet, where, 1, 2, "guest")
+        guest = tasks.submit(gather, where, 1, 2, "guest")
         assert host.result(timeout=60) == guest.result(timeout=60) == ["host", "guest"]
-
-
-def connect(own: socket.socket, where: str) -> None:
-    """As soon as somebody listens there, which is a moment after it is bound."""
-    deadline_s = time.monotonic() + 60
-    while True:
-        try:
-            return own.connect(f"\0{where}")
-        except ConnectionRefusedError:
-            if time.monotonic() > deadline_s:
-                raise
-            time.sleep(0.001)
 
 
 def speak_as_nobody(where: str) -> None:
     os.setuid(65534)
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as own:
-        connect(own, where)
+    with connected(where) as own, contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        own.sendall(b"\x0a\x00\x00\x00\x93\x01\x01\xa6forged")
+        assert own.recv(100) == b""  # it may be closed before it is spoken to
+
+
+def connected(where: str) -> socket.socket:
+    deadline_s = time.monotonic() + 60
+    while True:
+        own = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         own.settimeout(60)
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it may be closed before it is spoken to
-            own.sendall(msgspec.msgpack.encode((1, "forged")))
-            assert own.recv(100) == b""
+        try:
+            own.connect(f"\0{where}")
+        except ConnectionRefusedError:
+            own.close()
+            if time.monotonic() > deadline_s:
+                raise
+            time.sleep(0.001)
+        else:
+            return own
 
 
-class Info:
-    def __init__(self, address: str) -> None:
-        self.address = address
-
-
-class Context:
-    """As much of Spark's as a meeting uses: its own gathering is taken on several executors only."""
-
-    def __init__(self, number: int, *executors: str) -> None:
-        self._number = number
-        self._executors = executors
-
-    def getTaskInfos(self) -> list[Info]:
-        return [Info(address) for address in self._executors]
-
-    def partitionId(self) -> int:
-        return self._number
-
-    def allGather(self, text: str) -> list[str]:
-        return [f"{text} by Spark"]
-
-
-def test_tasks_of_several_executors_meet_by_spark() -> None:
-    assert all_texts(Context(0, "a:1", "b:1"), place(), "text") == ["text by Spark"]
-    assert all_texts(Context(0, "a:1", "a:2"), place(), "text") == ["text by Spark"]
-
-
-def test_tasks_of_one_executor_meet_without_spark() -> None:
-    where = place()
-    with ThreadPoolExecutor(max_workers=2) as tasks:
-        told = [tasks.submit(all_texts, Context(number, "a:1", "a:1"), where, f"{number}") for number in range(2)]
-        assert [one.result(timeout=60) for one in told] == [["0", "1"]] * 2
-    assert all_texts(Context(0, "a:1"), place(), "alone") == ["alone"]
+def await_bound(where: str) -> None:
+    deadline_s = time.monotonic() + 60
+    while f"@{where}" not in Path("/proc/net/unix").read_text():
+        assert time.monotonic() < deadline_s, "nobody is there"
+        time.sleep(0.001)

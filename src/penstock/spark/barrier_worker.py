@@ -28,6 +28,7 @@ import time
 import traceback
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from hashlib import blake2s
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -38,7 +39,7 @@ from penstock.plan.shape import shape_of
 from penstock.spark.addresses import executor_address
 from penstock.spark.frame_input import FrameInput, FrameSpout
 from penstock.spark.frame_output import Farewell, FrameOutput
-from penstock.spark.meeting import all_texts
+from penstock.spark.meeting import Meeting
 from penstock.spark.node import node_identity
 from penstock.spark.packed_rows import pack
 from penstock.spark.transform_plan import plan_transform
@@ -110,7 +111,18 @@ def serve_transform(ticket: bytes, batches: Iterable[pa.RecordBatch], failed: Pa
         ) as link,
         contextlib.closing(GarbageKeeper(time.monotonic_ns)) as garbage,
     ):
-        task = _TransformTask(given, context, inbox, link, failed)
+        # Spark's own way to meet takes a second, wherever the tasks are.
+        meeting = (
+            Meeting(
+                _place(given, context.stageId()),
+                number=context.partitionId(),
+                count=given.workers,
+                attempt=context.taskAttemptId(),
+            )
+            if len({*executors}) == 1
+            else None
+        )
+        task = _TransformTask(given, context, inbox, link, failed, meeting)
         with contextlib.closing(task.build(batches)):
             garbage.settle()
             yield from task.run(garbage)
@@ -118,15 +130,27 @@ def serve_transform(ticket: bytes, batches: Iterable[pa.RecordBatch], failed: Pa
                 context.barrier()  # a link that is closed loses what it has not sent yet
 
 
+def _place(ticket: TransformTicket, stage: int) -> str:
+    """Where its tasks meet: names of sockets can be seen by all users of a machine, and must not tell the next one."""
+    return f"penstock-{blake2s(str(stage).encode(), key=ticket.keys.secret[:32], digest_size=16).hexdigest()}"
+
+
 class _TransformTask:
     def __init__(
-        self, ticket: TransformTicket, context: Any, inbox: RingReader, link: LinkReceiver, failed: Path
+        self,
+        ticket: TransformTicket,
+        context: Any,
+        inbox: RingReader,
+        link: LinkReceiver,
+        failed: Path,
+        meeting: Meeting | None,
     ) -> None:
         self._ticket = ticket
         self._context = context
         self._inbox = inbox
         self._link = link
         self._failed = failed
+        self._meeting = meeting
         self._own: int = context.partitionId()
         self._bereaved_ns = 0
         self._all_know = False  # that user code has raised
@@ -180,11 +204,17 @@ class _TransformTask:
         return self._worker
 
     def _meet(self, rows: FrameInput) -> list[_Whereabouts]:
-        """Tells and hears who is where. On several executors Spark takes a second for it, and may as well be read."""
+        """Tells and hears who is where. Meanwhile this task reads some of its rows already."""
         own = _Whereabouts(node_identity(), self._inbox.address, self._link.endpoint, self._context.taskAttemptId())
+        gather = self._context.allGather if self._meeting is None else self._meeting.gather
         with ThreadPoolExecutor(max_workers=1) as beside:
-            told = beside.submit(all_texts, self._context, self._failed.name, msgspec.json.encode(own).decode())
-            rows.read_ahead(READ_AHEAD_BYTES, told.done)
+            told = beside.submit(gather, msgspec.json.encode(own).decode())
+            try:
+                rows.read_ahead(READ_AHEAD_BYTES, told.done)
+            except BaseException:
+                if self._meeting is not None:  # nobody would end it: Spark believes that this task is over
+                    self._meeting.call_off()
+                raise
             return [msgspec.json.decode(text, type=_Whereabouts) for text in told.result()]
 
     def run(self, garbage: GarbageKeeper) -> Iterator[pa.RecordBatch]:

@@ -1,14 +1,17 @@
-"""The tasks of a barrier stage tell each other something, in the order of their numbers.
+"""The tasks of a barrier stage tell each other something, where one executor has all of them.
 
-Spark's `allGather` does that, but looks only once a second whether all have come. Tasks of one executor share a network
-namespace, so they meet at a unix socket in its abstract namespace instead:
+Spark's `allGather` does that anywhere, but looks only once a second whether all have come. Tasks of one executor share
+a network namespace, so they meet at a unix socket in its abstract namespace instead:
 
     the first task that comes binds the name, and is the host
-    the others connect, each sends its number and its text
+    the others connect, each sends its number, its attempt and its text
     when all have come, the host sends all texts to each
 
-A task of an attempt that Spark has given up may still be there. Then a number comes twice, or somebody waits in vain:
-both are errors, and Spark starts the whole stage anew.
+Tasks of an attempt that Spark has given up may still be there when the next begins: it kills them after seconds. Of two
+tasks of one number the newer stays, and the older is sent away. So is a task whose id is so much older than another's
+that they cannot be of one attempt: Spark numbers all tasks of a barrier stage in one go. If it is the host that is too
+old, it goes, and its guests look for another. What still gets mixed up fails when Spark kills the old tasks: then the
+whole stage begins anew.
 """
 
 from __future__ import annotations
@@ -18,120 +21,219 @@ import errno
 import os
 import socket
 import struct
+import threading
 import time
-from typing import Any
 
 import msgspec
 
 from penstock.errors import RunError
 
-__all__ = ["all_texts", "meet"]
+__all__ = ["Meeting"]
 
-PATIENCE_S = 60.0
-"""How long a task waits for the others. Spark starts all at once, and what takes long is the first Python process."""
-LONGEST_MESSAGE_BYTES = 1 << 17  # so that all texts fit into the buffer of a socket
+PATIENCE_S = 300.0
+"""How long a task waits for the others. Spark starts all at once; a busy machine takes a while to fork and import."""
+_GREETING_WITHIN_S = 10.0
+_MOST_BYTES = 64 << 20
+_LENGTH = struct.Struct("<I")
 _CREDENTIALS = struct.Struct("3i")  # pid, uid, gid
 
 
-class _Told(msgspec.Struct, frozen=True, array_like=True):
+class _Greeting(msgspec.Struct, frozen=True, array_like=True):
     number: int
+    attempt: int
     text: str
 
 
-def all_texts(context: Any, place: str, text: str) -> list[str]:
-    """What each task of the stage told, given what this one tells.
+class _Guest(msgspec.Struct, frozen=True):
+    greeting: _Greeting
+    connection: socket.socket
+
+
+class Meeting:
+    """One task's part in it.
 
     Args:
-        context: of a task in a barrier stage.
-        place: the same name in all tasks of the stage, and in no other stage.
-        text: what the others are told.
+        place: the same in all tasks of the stage, and in no other stage; nobody else can guess it.
+        number: of this task, from 0.
+        count: how many tasks there are.
+        attempt: Spark's id of this task, which no other attempt has.
     """
-    executors = [info.address for info in context.getTaskInfos()]
-    if len(set(executors)) > 1:
-        told: list[str] = context.allGather(text)
-        return told
-    return meet(place, context.partitionId(), len(executors), text)
 
+    def __init__(self, place: str, *, number: int, count: int, attempt: int) -> None:
+        self._address = f"\0{place}"
+        self._number = number
+        self._count = count
+        self._attempt = attempt
+        self._lock = threading.Lock()
+        self._socket: socket.socket | None = None
+        self._called_off = False
 
-def meet(place: str, number: int, count: int, text: str) -> list[str]:
-    """What all of `count` processes of this network namespace told, in the order of their numbers.
+    def gather(self, text: str) -> list[str]:
+        """What all tasks told, in the order of their numbers, given what this one tells.
 
-    Raises:
-        RunError: somebody did not come, went away before all had come, or came twice.
-    """
-    if count == 1:
-        return [text]
-    address = f"\0{place}"
-    while True:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as own:
-            own.settimeout(PATIENCE_S)
-            try:
-                own.bind(address)
-            except OSError as error:
-                if error.errno != errno.EADDRINUSE:
-                    raise
-            else:
-                own.listen(count)
-                return _host(own, number, count, text)
-            with contextlib.suppress(ConnectionRefusedError):  # between the host's bind and its listen
-                own.connect(address)
-                return _visit(own, number, count, text)
-        time.sleep(0.001)
+        Raises:
+            RunError: somebody did not come, this task is of an attempt that is over, or it was called off.
+        """
+        if self._count == 1:
+            return [text]
+        own = _Greeting(self._number, self._attempt, text)
+        deadline_s = time.monotonic() + PATIENCE_S
+        while time.monotonic() < deadline_s:
+            with self._new_socket() as door:
+                door.settimeout(_left_s(deadline_s))
+                try:
+                    door.bind(self._address)
+                except OSError as error:
+                    if error.errno != errno.EADDRINUSE:
+                        raise
+                    told = self._visit(door, own, deadline_s)
+                else:
+                    door.listen(self._count)
+                    told = self._host(door, own, deadline_s)
+            if told is not None:
+                return told
+            time.sleep(0.001)  # the host does not listen yet, or has just gone
+        raise self._late_are([number for number in range(self._count) if number != self._number])
 
+    def call_off(self) -> None:
+        """Has `gather`, in another thread, end at once."""
+        with self._lock:
+            self._called_off = True
+            if self._socket is None:
+                return
+            # To shut it down wakes a guest; a host is woken by a visitor alone, who has to come before that.
+            with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as visitor:
+                visitor.settimeout(1.0)
+                visitor.connect(self._address)
+            with contextlib.suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)
 
-def _host(own: socket.socket, number: int, count: int, text: str) -> list[str]:
-    texts = {number: text}
-    with contextlib.ExitStack() as guests:
-        connections = []
-        while len(texts) < count:
-            try:
-                connection, _ = own.accept()
-            except TimeoutError:
-                missing = sorted(set(range(count)) - set(texts))
-                message = f"task {number} waited {PATIENCE_S:g} s for tasks {missing} of its stage"
-                raise RunError(message) from None
-            guests.enter_context(connection)
+    def _new_socket(self) -> socket.socket:
+        with self._lock:
+            self._require_wanted()
+            self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            return self._socket
+
+    def _require_wanted(self) -> None:
+        if self._called_off:
+            message = f"task {self._number} of this stage does not meet the others: it has failed"
+            raise RunError(message)
+
+    def _visit(self, connection: socket.socket, own: _Greeting, deadline_s: float) -> list[str] | None:
+        """What the host tells; None if there is none, or it goes away before it does."""
+        try:
+            connection.connect(self._address)
             if not _is_own_user(connection):
-                connection.close()
-                continue
-            connection.settimeout(PATIENCE_S)
-            told = msgspec.msgpack.decode(_received(connection), type=_Told)
-            if told.number in texts:
-                message = f"task {told.number} of this stage came twice: an attempt that was given up still runs"
+                message = f"task {self._number}: the place where the tasks of its stage meet belongs to another user"
                 raise RunError(message)
-            texts[told.number] = told.text
-            connections.append(connection)
-        everything = [texts[one] for one in range(count)]
-        for connection in connections:
-            with contextlib.suppress(OSError):  # it is gone: that is found out when it is spoken to
-                connection.sendall(msgspec.msgpack.encode(everything))
-    return everything
+            _send(connection, msgspec.msgpack.encode(own))
+            connection.settimeout(_left_s(deadline_s))
+            answer = _received(connection)
+        except OSError:  # not there yet, full, gone, or silent for too long: the caller knows how long it has
+            self._require_wanted()
+            return None
+        if answer is None:
+            self._require_wanted()
+            return None
+        texts = msgspec.msgpack.decode(answer, type=list[str])
+        if len(texts) != self._count:
+            raise self._superseded()
+        return texts
+
+    def _host(self, door: socket.socket, own: _Greeting, deadline_s: float) -> list[str]:
+        guests: dict[int, _Guest] = {}
+        with contextlib.ExitStack() as connections:
+            while len(guests) + 1 < self._count:
+                self._require_wanted()
+                door.settimeout(_left_s(deadline_s))
+                try:
+                    connection, _ = door.accept()
+                except TimeoutError:
+                    raise self._late_are(sorted({*range(self._count)} - {*guests, self._number})) from None
+                except OSError:
+                    self._require_wanted()
+                    raise
+                connections.enter_context(connection)
+                greeting = self._greeted(connection)
+                if greeting is None:
+                    connection.close()
+                else:
+                    self._let_in(_Guest(greeting, connection), guests)
+            texts = {number: guest.greeting.text for number, guest in guests.items()} | {self._number: own.text}
+            everything = [texts[number] for number in range(self._count)]
+            for guest in guests.values():
+                with contextlib.suppress(OSError):  # it is gone: that is found out when it is spoken to
+                    _send(guest.connection, msgspec.msgpack.encode(everything))
+        return everything
+
+    def _greeted(self, connection: socket.socket) -> _Greeting | None:
+        """How somebody introduces itself; None if that is no task of this stage."""
+        if not _is_own_user(connection):
+            return None
+        connection.settimeout(_GREETING_WITHIN_S)
+        try:
+            greeting = msgspec.msgpack.decode(_received(connection) or b"", type=_Greeting)
+        except (OSError, msgspec.DecodeError):
+            return None
+        return greeting if 0 <= greeting.number < self._count else None
+
+    def _let_in(self, newcomer: _Guest, guests: dict[int, _Guest]) -> None:
+        """Adds it, unless it is of an attempt that is over; who turns out to be, because of it, is sent away."""
+        number, attempt = newcomer.greeting.number, newcomer.greeting.attempt
+        if number == self._number and attempt > self._attempt:
+            raise self._superseded()
+        known = guests.get(number)
+        if number == self._number or (known is not None and known.greeting.attempt > attempt):
+            _send_away(newcomer)
+            return
+        if known is not None:
+            _send_away(known)
+        guests[number] = newcomer
+        newest = max(self._attempt, *(guest.greeting.attempt for guest in guests.values()))
+        if self._attempt <= newest - self._count:
+            raise self._superseded()
+        for guest in [guest for guest in guests.values() if guest.greeting.attempt <= newest - self._count]:
+            del guests[guest.greeting.number]
+            _send_away(guest)
+
+    def _superseded(self) -> RunError:
+        return RunError(f"task {self._number} is of an attempt of its stage that is over")
+
+    def _late_are(self, numbers: list[int]) -> RunError:
+        return RunError(f"task {self._number} waited {PATIENCE_S:g} s for tasks {numbers} of its stage")
 
 
-def _visit(own: socket.socket, number: int, count: int, text: str) -> list[str]:
-    if not _is_own_user(own):
-        message = f"task {number}: the place where the tasks of its stage meet belongs to another user"
-        raise RunError(message)
-    with contextlib.suppress(OSError):  # the host is gone: that is seen when it is listened to
-        own.sendall(msgspec.msgpack.encode(_Told(number, text)))
-    everything = msgspec.msgpack.decode(_received(own), type=list[str])
-    if len(everything) != count:
-        message = f"task {number} wanted to meet {count} tasks of its stage, got {len(everything)}"
-        raise RunError(message)
-    return everything
+def _send_away(guest: _Guest) -> None:
+    with contextlib.suppress(OSError):
+        _send(guest.connection, msgspec.msgpack.encode([]))
+    guest.connection.close()
 
 
-def _received(connection: socket.socket) -> bytes:
-    try:
-        message = connection.recv(LONGEST_MESSAGE_BYTES)
-    except OSError:  # reset by a peer that was killed, or silent for too long
-        message = b""
-    if not message:
-        complaint = "a task of this stage went away before all had met"
-        raise RunError(complaint)
-    return message
+def _send(connection: socket.socket, message: bytes) -> None:
+    connection.sendall(_LENGTH.pack(len(message)) + message)
+
+
+def _received(connection: socket.socket) -> bytes | None:
+    """A whole message; None if the other side has closed before there was one."""
+    head = _exactly(connection, _LENGTH.size)
+    size = 0 if head is None else _LENGTH.unpack(head)[0]
+    return _exactly(connection, size) if 0 < size <= _MOST_BYTES else None
+
+
+def _exactly(connection: socket.socket, size: int) -> bytes | None:
+    got = bytearray()
+    while len(got) < size:
+        part = connection.recv(size - len(got))
+        if not part:
+            return None
+        got += part
+    return bytes(got)
 
 
 def _is_own_user(connection: socket.socket) -> bool:
     credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-    return bool(_CREDENTIALS.unpack(credentials)[1] == os.getuid())
+    return bool(_CREDENTIALS.unpack(credentials)[1] == os.geteuid())
+
+
+def _left_s(deadline_s: float) -> float:
+    return max(0.001, deadline_s - time.monotonic())
