@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 from hdrh.histogram import HdrHistogram
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock._native import Histogram
+from tests.tries import tried
 
 HOUR_NS = 3_600_000_000_000
 WORD_MAX = 2**64 - 1
@@ -51,7 +52,7 @@ def test_percentile_is_within_the_stated_bound_of_the_exact_one(values: list[int
 
 
 @pytest.mark.parametrize(("bits", "digits"), [(7, 2), (10, 3)])
-@settings(max_examples=30)  # the reference takes long
+@tried(30)  # the reference takes long
 @given(values=samples, data=st.data())
 def test_percentile_equals_the_reference_of_the_same_precision(
     bits: int, digits: int, values: list[int], data: st.DataObject

@@ -16,7 +16,7 @@ def test_all_is_sorted_and_names_nothing_twice() -> None:
 
 def test_what_type_checkers_see_is_what_is_there() -> None:
     tree = ast.parse(inspect.getsource(penstock))
-    (seen,) = (node.body for node in tree.body if isinstance(node, ast.If))
+    seen, _ = (node.body for node in tree.body if isinstance(node, ast.If))
     homes = {alias.name: node.module for node in seen if isinstance(node, ast.ImportFrom) for alias in node.names}
     assert homes == penstock._HOMES
     assert set(penstock.__all__) == {*homes, "__version__"}
@@ -24,7 +24,7 @@ def test_what_type_checkers_see_is_what_is_there() -> None:
 
 def test_an_unknown_name_is_named() -> None:
     with pytest.raises(AttributeError, match="module 'penstock' has no attribute 'Bold'"):
-        _ = penstock.Bold
+        _ = penstock.Bold  # type: ignore[attr-defined]
     assert not hasattr(penstock, "_HOUSES")
 
 

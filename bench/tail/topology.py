@@ -11,6 +11,7 @@ from typing import Any, Self
 import msgspec
 
 import penstock as ps
+from bench.overhead.chain import ChainError
 from bench.overhead.tuples import BODY, Pacer
 from bench.tail.reasons import Note, Stolen
 
@@ -37,6 +38,9 @@ def run(rate_per_s: int, count: int) -> Run:
             ps.run(topology, workers=3, delivery="at_most_once")
         stamps_ns = msgspec.json.decode(Path(folder, _STAMPS).read_bytes(), type=list[int])
         tasks = [msgspec.json.decode(Path(folder, name).read_bytes(), type=list[Note]) for name in ("a", "b", "c")]
+    if {len(stamps_ns), *map(len, tasks)} != {count}:
+        message = f"of {count} tuples {len(stamps_ns)} arrived"
+        raise ChainError(message)
     return Run(stamps_ns=stamps_ns, tasks=tasks, steal=watch.seen)
 
 

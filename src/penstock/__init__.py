@@ -102,14 +102,16 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
-        message = f"module 'penstock' has no attribute {name!r}"
-        raise AttributeError(message)
-    value = getattr(importlib.import_module(home), name)
-    globals()[name] = value  # asked for once
-    return value
+if not TYPE_CHECKING:  # or type checkers would take every name for one of ours
+
+    def __getattr__(name: str) -> Any:
+        home = _HOMES.get(name)
+        if home is None:
+            message = f"module 'penstock' has no attribute {name!r}"
+            raise AttributeError(message)
+        value = getattr(importlib.import_module(home), name)
+        globals()[name] = value  # asked for once
+        return value
 
 
 def __dir__() -> list[str]:

@@ -6,7 +6,6 @@ they like. What must hold whatever happens is asserted where the controller's in
 
 from dataclasses import dataclass, field
 
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     Bundle,
@@ -44,6 +43,7 @@ from penstock.control.protocol import (
     Report,
 )
 from tests.control.stage import Stage, register
+from tests.tries import tried
 
 
 @dataclass
@@ -321,4 +321,4 @@ class AnyOrder(RuleBasedStateMachine):
 
 
 TestAnyOrder = AnyOrder.TestCase
-TestAnyOrder.settings = settings(max_examples=150, stateful_step_count=40)
+TestAnyOrder.settings = tried(150, steps=40)

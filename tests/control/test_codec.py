@@ -5,7 +5,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.control import feeding, moving, protocol, scheduling
@@ -14,6 +14,7 @@ from penstock.control.protocol import Answer, AskStop, Begin, Deploy, FromContro
 from penstock.errors import ProtocolError
 from penstock.plan.assignment import Assignment
 from tests.control.stage import EDGES, TASKS, Stage, register
+from tests.tries import tried
 
 DECODERS = {
     "to controller": (decode_to_controller, (*get_args(FromWorker), *get_args(Question))),
@@ -55,7 +56,7 @@ def values_of(kind: Any) -> st.SearchStrategy[Any]:
 
 
 @pytest.mark.parametrize(("way", "kind"), EVERY_MESSAGE, ids=lambda value: getattr(value, "__name__", value))
-@settings(max_examples=30)
+@tried(30)
 @given(data=st.data())
 def test_every_message_survives_the_wire(way: str, kind: type[Any], data: st.DataObject) -> None:
     message = data.draw(values_of(kind))

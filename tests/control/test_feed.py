@@ -6,7 +6,6 @@ from collections import Counter
 from typing import Any, ClassVar
 
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -20,6 +19,7 @@ from hypothesis.stateful import (
 from penstock.checkpoint.manifest import FeedMark
 from penstock.control.feed import Feed, FeedState
 from penstock.flow.delivery import Delivery
+from tests.tries import tried
 
 TASKS = (10, 11)
 QUERY = "query"
@@ -192,7 +192,7 @@ class SparkFeedsARun(RuleBasedStateMachine):
 @pytest.mark.parametrize("delivery", ["at_most_once", "at_least_once", "exactly_once"])
 def test_each_micro_batch_counts_as_often_as_promised(delivery: Delivery) -> None:
     machine = type(f"With{delivery}", (SparkFeedsARun,), {"delivery": delivery})
-    run_state_machine_as_test(machine, settings=settings(max_examples=150, stateful_step_count=40, deadline=None))
+    run_state_machine_as_test(machine, settings=tried(150, steps=40))
 
 
 def _asked(batch: int, *, query: str = QUERY, run: str = "a") -> dict[str, Any]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import msgspec
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -53,6 +52,7 @@ from penstock.plan.assignment import Assignment
 from penstock.plan.tasks import Task
 from tests.control.stage import PLAN, Stage, register
 from tests.control.test_rewinds import saved_task
+from tests.tries import tried
 
 SHAPE = SavedShape(topology="wordcount", components=(SavedComponent(name="count", kind="keyed"),))
 WORKERS = 3
@@ -380,4 +380,4 @@ class Moving(RuleBasedStateMachine):
 
 
 TestMoving = Moving.TestCase
-TestMoving.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestMoving.settings = tried(60, steps=30)

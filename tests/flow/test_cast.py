@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from typing import Any
 
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from penstock.flow.cast import IncomingCast, OutgoingCast, Verdict
+from tests.tries import tried
 
 ORIGIN = 0
 
@@ -188,7 +188,7 @@ def pauses(cast: OutgoingCast[str]) -> bool:
 
 
 TestCast = CastModel.TestCase
-TestCast.settings = settings(max_examples=200, stateful_step_count=40, deadline=None)
+TestCast.settings = tried(200, steps=40)
 
 
 def test_the_origin_pauses_at_its_window_and_goes_on_when_the_slowest_member_has_processed() -> None:

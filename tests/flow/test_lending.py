@@ -6,11 +6,11 @@ from collections import Counter
 from itertools import count
 from typing import Any
 
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from penstock.flow.lending import ASK_EVERY_NS, Lender
+from tests.tries import tried
 
 TASKS, WORKERS = st.integers(0, 2), st.integers(1, 4)
 
@@ -120,7 +120,7 @@ class Lent(RuleBasedStateMachine):
 
 
 TestLent = Lent.TestCase
-TestLent.settings = settings(max_examples=60, stateful_step_count=40)
+TestLent.settings = tried(60, steps=40)
 
 
 def test_everybody_is_asked_now_and_then_while_somebody_calls() -> None:

@@ -2,12 +2,13 @@
 
 import random
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.flow.pressure import Told
 from penstock.flow.relief import ReliefState, Word
 from tests.flow.pressure_model import ModelRun, ModelWorker
+from tests.tries import tried
 
 USUAL = ["emit"] * 12 + ["look"] * 6 + ["deliver"] * 6
 RARE = ["kill", "notice", "notice", "restart", "meet", "meet", "move", "switch", "switch"]
@@ -50,7 +51,7 @@ def check_no_two_levels(run: ModelRun) -> None:
                     assert asker.pressure.helping.share(edge) == 0
 
 
-@settings(max_examples=200, deadline=None)
+@tried(200)
 @given(st.integers(0, 1 << 32), st.integers(0, 300))
 def test_everybody_is_relieved_when_queues_drain_and_nobody_helps_while_helped(seed: int, events: int) -> None:
     run = ModelRun(random.Random(seed))

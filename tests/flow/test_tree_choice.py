@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import random
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.flow.measured_costs import Fit, MeasuredCosts
 from penstock.flow.tree_choice import TreeChoice
 from penstock.transport.broadcast import TREES, Layout
 from penstock.transport.broadcast_cost import CostsBySize, Linear, bottleneck_us, latency_us
+from tests.tries import tried
 
 linear = st.builds(Linear, fixed_us=st.floats(1, 300), us_per_kb=st.floats(0, 20))
 worlds = st.builds(CostsBySize, ring_latency=linear, ring_send=linear, link_latency=linear, link_send=linear)
@@ -43,7 +44,7 @@ def learned(world: CostsBySize) -> MeasuredCosts:
     return costs
 
 
-@settings(max_examples=80, deadline=None)
+@tried(80)
 @given(layout=layouts, world=worlds, size=st.sampled_from([100, 10_000, 1_000_000]), follow=st.booleans())
 def test_it_finds_a_tree_that_is_nearly_the_best(
     layout: Layout, world: CostsBySize, size: int, *, follow: bool

@@ -4,7 +4,7 @@ import random
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.plan.assignment import Assignment
@@ -16,6 +16,7 @@ from penstock.plan.schedulers.t_storm import TStormScheduler
 from penstock.plan.schedulers.turbo import TurboScheduler
 from penstock.plan.steadiness import Steadiness
 from tests.plan.hand_made import cluster, component, measured, shaped
+from tests.tries import tried
 
 PAIRS = {(0, 1): 10.0, (2, 3): 10.0, (1, 2): 1.0}
 APART = Assignment(number=1, worker_of={0: 0, 1: 1, 2: 0, 3: 1})
@@ -141,7 +142,7 @@ def test_a_touch_of_overload_does_not_move_what_has_just_been_moved() -> None:
     assert steadiness.consider(300.0, running(on_one, share=0.25), TOGETHER).applied  # the whole core
 
 
-@settings(max_examples=10, deadline=None)
+@tried(10)
 @given(
     seed=st.integers(0, 2**32),
     noise=st.sampled_from((0.05, 0.2, 0.4)),

@@ -7,7 +7,7 @@ from itertools import product
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from penstock.errors import PenstockError
 from penstock.plan.assignment import Assignment
@@ -19,6 +19,7 @@ from penstock.plan.schedulers.penstock import rank
 from penstock.plan.schedulers.registry import scheduler
 from tests.plan.hand_made import cluster, measured
 from tests.plan.strategies import measured_requests
+from tests.tries import tried
 
 
 def cost(problem: Problem, assignment: Assignment) -> tuple[float, float]:
@@ -27,7 +28,7 @@ def cost(problem: Problem, assignment: Assignment) -> tuple[float, float]:
     return round(problem.overload(places), 8), round(problem.traffic_cost(places) * (1 - 1e-9), 6)
 
 
-@settings(max_examples=40, deadline=None)
+@tried(40)
 @given(request=measured_requests(most_tasks=30))
 def test_penstock_is_never_worse_than_even_or_what_there_is(request: PlanRequest) -> None:
     problem = problem_of(request, CostSettings())
@@ -38,7 +39,7 @@ def test_penstock_is_never_worse_than_even_or_what_there_is(request: PlanRequest
         assert planned <= cost(problem, request.current)
 
 
-@settings(max_examples=15, deadline=None)
+@tried(15)
 @given(request=measured_requests(most_tasks=9, most_workers=4))
 def test_optimal_is_never_worse_than_the_others(request: PlanRequest) -> None:
     problem = problem_of(request, CostSettings())

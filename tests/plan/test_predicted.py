@@ -2,7 +2,7 @@
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from penstock.plan.assignment import Assignment
 from penstock.plan.flows import flows_of
@@ -12,6 +12,7 @@ from penstock.plan.schedulers.base import PlanRequest
 from penstock.plan.schedulers.registry import scheduler
 from tests.plan.hand_made import cluster, component, measured, shaped
 from tests.plan.strategies import measured_requests
+from tests.tries import tried
 
 
 def pairs(request: PlanRequest) -> dict[tuple[int, int], float]:
@@ -110,7 +111,7 @@ def test_without_measurements_all_tasks_together_fill_the_workers() -> None:
     assert not predicted.traffic_measured
 
 
-@settings(max_examples=50, deadline=None)
+@tried(50)
 @given(request=measured_requests())
 def test_no_placement_changes_how_much_flows(request: PlanRequest) -> None:
     even, together = (

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.errors import RunError, SlotsError
@@ -17,6 +17,7 @@ from penstock.plan.schedulers.base import PlanRequest, checked_plan
 from penstock.plan.schedulers.registry import SCHEDULERS, scheduler
 from penstock.plan.tasks import Task
 from tests.plan.strategies import measured_requests, requests, slots
+from tests.tries import tried
 
 # `optimal` takes small ones only and has tests of its own, where the same is asked of it.
 every_scheduler = pytest.mark.parametrize(
@@ -67,7 +68,7 @@ def shuffled(request: PlanRequest, chance: random.Random) -> PlanRequest:
 
 
 @every_scheduler
-@settings(max_examples=20, deadline=None)
+@tried(20)
 @given(request=measured_requests(), seed=st.integers(0, 2**32))
 def test_all_are_placed_once_pins_stay_and_order_does_not_matter(
     name: str, params: dict[str, Any], request: PlanRequest, seed: int

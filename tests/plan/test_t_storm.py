@@ -5,7 +5,7 @@ from math import floor
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.plan.assignment import Assignment
@@ -14,6 +14,7 @@ from penstock.plan.schedulers.t_storm import TStormScheduler
 from penstock.plan.shape import ComponentShape
 from tests.plan.hand_made import cluster, component, measured, shaped
 from tests.plan.strategies import measured_requests
+from tests.tries import tried
 
 # By traffic: t0 has 14, t1 13, t2 12, t3 11.
 SQUARE = {(0, 1): 10.0, (0, 2): 4.0, (1, 3): 3.0, (2, 3): 8.0}
@@ -100,7 +101,7 @@ def test_of_equal_nodes_those_are_taken_where_the_tasks_are() -> None:
     assert planned.worker_of == current.worker_of
 
 
-@settings(max_examples=50, deadline=None)
+@tried(50)
 @given(request=measured_requests(), gamma=st.sampled_from((1.0, 1.3, 2.0, 50.0)))
 def test_the_constraints_hold(request: PlanRequest, gamma: float) -> None:
     request = msgspec.structs.replace(request, pinned=frozenset())

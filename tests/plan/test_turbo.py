@@ -4,7 +4,7 @@ from collections import Counter
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from penstock.plan.assignment import Assignment
 from penstock.plan.cluster import WorkerSlot
@@ -16,6 +16,7 @@ from penstock.plan.schedulers.turbo import TurboScheduler
 from penstock.plan.splitting import by_traffic, nodes_of_groups, split
 from tests.plan.hand_made import cluster, component, measured, shaped
 from tests.plan.strategies import requests
+from tests.tries import tried
 
 
 def groups(count: int, traffic: dict[tuple[int, int], float], pins: dict[int, int] | None = None) -> list[Group]:
@@ -125,7 +126,7 @@ def test_within_a_node_tasks_are_dealt_round_robin() -> None:
     assert TurboScheduler().plan(request).worker_of == {0: 0, 1: 1, 2: 2, 3: 0, 4: 1, 5: 2}
 
 
-@settings(max_examples=30, deadline=None)
+@tried(30)
 @given(request=requests)
 def test_workers_of_a_node_are_balanced_and_nodes_nearly_so(request: PlanRequest) -> None:
     assignment = TurboScheduler().plan(request)

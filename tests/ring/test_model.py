@@ -8,13 +8,13 @@ from collections import deque
 from collections.abc import Callable
 
 import hypothesis.strategies as st
-from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from typing_extensions import Buffer
 
 from penstock.errors import RingFullError
 from penstock.transport.ring import Record, RingReader, RingSettings, RingWriter, Route
 from tests.ring.victims import attach_when_there_is_room
+from tests.tries import tried
 
 CAPACITY = 1 << 16
 MAX_RECORD = CAPACITY // 8 - 32
@@ -191,5 +191,5 @@ class RingAgainstQueue(RuleBasedStateMachine):
             self.reader.close()
 
 
-RingAgainstQueue.TestCase.settings = settings(max_examples=50, stateful_step_count=50)
+RingAgainstQueue.TestCase.settings = tried(50, steps=50)
 TestRingAgainstQueue = RingAgainstQueue.TestCase

@@ -6,7 +6,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.topology.bolts import BatchBolt, Bolt, KeyedBolt, StatefulBolt
@@ -15,6 +15,7 @@ from penstock.topology.spouts import Spout
 from penstock.topology.streams import Component
 from penstock.topology.topology import Topology
 from tests.topology.complaints import Numbers, Same, complaints, numbers, topology_with_numbers
+from tests.tries import tried
 
 
 class Directed(Bolt):
@@ -70,7 +71,7 @@ def some_input(data: st.DataObject, handles: list[Component]) -> Any:
     return getattr(stream, method)(*(data.draw(odd | st.just("n")) for _ in range(arity)))
 
 
-@settings(max_examples=300)
+@tried(300)
 @given(st.data())
 def test_the_check_never_breaks(data: st.DataObject) -> None:
     topo = Topology(data.draw(names))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock._native import ShareTaker
@@ -23,6 +23,7 @@ from penstock.topology.context import TaskContext
 from penstock.topology.topology import Topology
 from penstock.topology.tuples import Tuple
 from penstock.worker.settings import WorkerSettings
+from tests.tries import tried
 from tests.worker.moved_word_count import moves, rows_of_a_run
 from tests.worker.random_topologies import Plan, plans
 
@@ -67,35 +68,35 @@ def chain(count: int, *, broadcast: bool = False) -> Topology:
 
 
 @pytest.mark.parametrize("delivery", DELIVERIES)
-@settings(max_examples=8)
+@tried(8)
 @given(seed=seeds)
 def test_who_helps_while_tasks_move_loses_and_doubles_nothing(delivery: Delivery, seed: int) -> None:
     assert rows_of_a_run(seed, delivery, chain(600), helps_and_moves) == Counter({(n,): 1 for n in range(600)})
 
 
 @pytest.mark.parametrize("delivery", DELIVERIES)
-@settings(max_examples=8)
+@tried(8)
 @given(seed=seeds)
 def test_who_helps_while_bolts_are_given_other_numbers_of_tasks_loses_nothing(delivery: Delivery, seed: int) -> None:
     found = rows_of_a_run(seed, delivery, chain(600), helps_moves_and_scales)
     assert found == Counter({(n,): 1 for n in range(600)})
 
 
-@settings(max_examples=10)
+@tried(10)
 @given(seed=seeds)
 def test_who_helps_may_die_and_each_result_is_there_once(seed: int) -> None:
     found = rows_of_a_run(seed, "exactly_once", chain(600), helps_and_moves, kills=5)
     assert found == Counter({(n,): 1 for n in range(600)})
 
 
-@settings(max_examples=10)
+@tried(10)
 @given(seed=seeds)
 def test_who_helps_may_die_and_nothing_is_missing(seed: int) -> None:
     found = rows_of_a_run(seed, "at_least_once", chain(600, broadcast=True), helps_and_moves, kills=5)
     assert not Counter({(n,): 2 for n in range(600)}) - found
 
 
-@settings(max_examples=40)
+@tried(40)
 @given(plan=plans(), seed=seeds, delivery=st.sampled_from(DELIVERIES))
 def test_whatever_the_topology_help_makes_no_difference(plan: Plan, seed: int, delivery: Delivery) -> None:
     topology, chance = plan.topology(), random.Random(seed)

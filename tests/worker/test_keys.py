@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.connectors.collect import Collect
@@ -20,6 +20,7 @@ from penstock.topology.groupings import By, Gather, Grouping, PartialKey
 from penstock.topology.topology import Topology
 from penstock.topology.tuples import Tuple
 from penstock.transport.canonical_key import FrozenDict
+from tests.tries import tried
 from tests.worker.capturing import Board
 from tests.worker.moved_word_count import moves_and_scales, rows_of_a_run
 
@@ -70,7 +71,7 @@ def counted(numbers: int) -> Counter[tuple[str, int]]:
 @pytest.mark.parametrize(
     ("delivery", "kills"), [("at_most_once", 0), ("at_least_once", 0), ("exactly_once", 0), ("exactly_once", 4)]
 )
-@settings(max_examples=6)
+@tried(6)
 @given(seed=st.integers(0, 2**32))
 def test_each_key_is_counted_once_whatever_dies_moves_or_is_scaled(delivery: Delivery, kills: int, seed: int) -> None:
     assert rows_of_a_run(seed, delivery, counting(400), moves_and_scales, kills=kills) == counted(400)

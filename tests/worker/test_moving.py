@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.connectors.collect import Collect
@@ -19,6 +19,7 @@ from penstock.topology.bolts import BatchBolt, KeyedBolt, StatefulBolt
 from penstock.topology.topology import Topology
 from penstock.topology.tuples import Tuple
 from penstock.worker.settings import WorkerSettings
+from tests.tries import tried
 from tests.worker.moved_word_count import Count, counted, moves, moves_and_scales, rows_of_a_run, word_count
 from tests.worker.random_topologies import KINDS, Plan, plans
 
@@ -32,20 +33,20 @@ def lines(count: int) -> list[str]:
 
 
 @pytest.mark.parametrize("delivery", DELIVERIES)
-@settings(max_examples=8)
+@tried(8)
 @given(seed=seeds)
 def test_tasks_move_all_the_time_and_every_count_is_there_once(delivery: Delivery, seed: int) -> None:
     assert rows_of_a_run(seed, delivery, word_count(lines(800)), moves) == counted(lines(800))
 
 
 @pytest.mark.parametrize("delivery", DELIVERIES)
-@settings(max_examples=8)
+@tried(8)
 @given(seed=seeds)
 def test_bolts_are_given_other_numbers_of_tasks_and_every_count_is_there_once(delivery: Delivery, seed: int) -> None:
     assert rows_of_a_run(seed, delivery, word_count(lines(800)), moves_and_scales) == counted(lines(800))
 
 
-@settings(max_examples=12)
+@tried(12)
 @given(seed=seeds)
 def test_workers_die_while_tasks_move_and_every_count_is_there_once(seed: int) -> None:
     assert rows_of_a_run(seed, "exactly_once", word_count(lines(800)), moves, kills=5) == counted(lines(800))
@@ -62,14 +63,14 @@ def passing_on(count: int) -> Topology:
     return topo
 
 
-@settings(max_examples=12)
+@tried(12)
 @given(seed=seeds)
 def test_workers_die_while_tasks_move_and_nothing_is_missing(seed: int) -> None:
     found = rows_of_a_run(seed, "at_least_once", passing_on(600), moves, kills=5)
     assert not Counter({(number,): 2 for number in range(600)}) - found
 
 
-@settings(max_examples=8)
+@tried(8)
 @given(seed=seeds)
 def test_workers_die_while_tasks_move_and_what_promises_nothing_ends_all_the_same(seed: int) -> None:
     found = rows_of_a_run(seed, "at_most_once", passing_on(600), moves, kills=5)
@@ -88,7 +89,7 @@ def movable_plans(draw: st.DrawFn) -> Plan:
     return Plan(plan.spouts, bolts)
 
 
-@settings(max_examples=40)
+@tried(40)
 @given(plan=movable_plans(), seed=seeds, delivery=st.sampled_from(DELIVERIES))
 def test_whatever_the_topology_all_of_its_tuples_get_where_they_belong(
     plan: Plan, seed: int, delivery: Delivery
@@ -265,7 +266,7 @@ class Batches(BatchBolt):
         return batch
 
 
-@settings(max_examples=6)
+@tried(6)
 @given(seed=seeds)
 def test_bolts_that_keep_trees_hand_over_when_those_are_done(seed: int) -> None:
     topo = Topology("batches")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.flow.delivery import Delivery
@@ -19,6 +19,7 @@ from penstock.topology.tuples import Tuple
 from penstock.worker.bolt_task import BoltTask
 from penstock.worker.settings import WorkerSettings
 from penstock.worker.worker import Worker
+from tests.tries import tried
 
 MANY = 500
 DELIVERIES: list[Delivery] = ["at_most_once", "at_least_once", "exactly_once"]
@@ -292,7 +293,7 @@ class Summing(KeyedBolt):
             yield (key, self.state[key])
 
 
-@settings(max_examples=60, deadline=None)
+@tried(60)
 @given(
     delivery=st.sampled_from(["at_least_once", "exactly_once"]),
     feed=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 60)), min_size=1, max_size=12),

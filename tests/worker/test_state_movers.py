@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.topology.bolts import KeyedBolt
@@ -14,6 +14,7 @@ from penstock.transport.canonical_key import canonical_key
 from penstock.transport.stable_hash import stable_hash
 from penstock.worker import state_movers
 from penstock.worker.state_movers import KeyedMover, RowsMover, mover_for
+from tests.tries import tried
 
 KEYS = (st.integers(0, 30) | st.sampled_from([float("nan"), -0.0, {"a": float("nan")}])).map(canonical_key)
 
@@ -33,7 +34,7 @@ class Ticking(Keyed):
     steps=st.lists(st.one_of(st.none(), st.tuples(KEYS, st.one_of(st.none(), st.integers()))), max_size=40),
     ticks=st.booleans(),
 )
-@settings(max_examples=60)
+@tried(60)
 def test_whatever_changes_meanwhile_all_of_it_arrives(
     state: dict[int, int], steps: list[tuple[int, int | None] | None], ticks: bool
 ) -> None:
@@ -62,7 +63,7 @@ def test_whatever_changes_meanwhile_all_of_it_arrives(
 
 
 @given(state=st.dictionaries(st.text(max_size=3), st.integers(), max_size=40), count=st.integers(1, 4))
-@settings(max_examples=40)
+@tried(40)
 def test_shares_are_those_that_tuples_are_routed_by(state: dict[str, int], count: int) -> None:
     shares = []
     for index in range(count):
