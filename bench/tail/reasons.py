@@ -71,6 +71,17 @@ def held(stamps_ns: Sequence[int], tasks: Sequence[Sequence[Note]], steal: Seque
     return found
 
 
+def worst(tuples: Sequence[Held], count: int, apart: int) -> list[Held]:
+    """The slowest, none of them within so many of another: what holds one tuple holds those behind it, too."""
+    chosen: list[Held] = []
+    for one in sorted(tuples, key=lambda one: -one.latency_us):
+        if len(chosen) == count:
+            break
+        if all(abs(one.number - other.number) >= apart for other in chosen):
+            chosen.append(one)
+    return chosen
+
+
 def _usual_ran_ns(notes: Sequence[Note]) -> float:
     return median(after.ran_ns - before.ran_ns for before, after in itertools.pairwise(notes))
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bench.tail.reasons import Note, Stolen, held
+from bench.tail.reasons import Held, Note, Stolen, held, worst
 
 US = 1_000
 MS = 1_000_000
@@ -50,3 +50,10 @@ def test_what_the_kernel_cannot_explain_is_stolen_if_so_much_was() -> None:
     assert one.reasons_us == {"no core": 0, "garbage": 0, "at work": 0, "stolen": 6_000, "asleep": 2_000}
     [one] = held([0, 1_000 * US, 2_000 * US], [first, after], [Stolen(at * MS, 0) for at in range(40)], 1)
     assert one.reasons_us["asleep"] == 8_000
+
+
+def test_of_tuples_that_one_thing_held_only_the_slowest_is_shown() -> None:
+    latencies_us = [1, 5, 9, 8, 7, 1, 1, 3, 2, 1]
+    tuples = [Held(number=n, latency_us=one, hops_us=(), reasons_us={}) for n, one in enumerate(latencies_us)]
+    assert [one.number for one in worst(tuples, 3, apart=3)] == [2, 7], "no third is far enough from both"
+    assert [one.number for one in worst(tuples, 2, apart=1)] == [2, 3]
