@@ -67,11 +67,12 @@ __all__ = ["run_worker"]
 log = logging.getLogger(__name__)
 
 REPORT_EVERY_NS = 500_000_000
-LOOK_EVERY_NS = 5_000_000
+NEWS_EVERY_NS = 5_000_000
 """How often a worker that is never idle tells what is new. Whoever wants it sooner rings its bell."""
 LOOK_AT_PEERS_EVERY_NS = 250_000_000
 """Those of this node are watched: this is for what a watch cannot see."""
 IDLE_AT_MOST_S = 0.1
+"""The controller's messages ring the bell: a worker looks for them by the clock only because heartbeats are due."""
 BACKED_UP_S = 0.01
 """The same while the driver does not take what it is told."""
 
@@ -113,7 +114,7 @@ class _Agent:
         """The assignment that is being prepared, until the controller was told whether it can be."""
         self._fed = FedTasks(ticket, control.send)
         self._garbage = GarbageKeeper(time.monotonic_ns)
-        self._look_at_ns = self._look_at_peers_ns = self._report_at_ns = 0
+        self._look_at_ns = self._news_at_ns = self._look_at_peers_ns = self._report_at_ns = 0
         self._doors: dict[RingWay, int] = {}
         """What the watch has of peers. A number alone would not do: that of a closed door is soon another's."""
 
@@ -173,12 +174,14 @@ class _Agent:
             if worker is not self._worker or self._outcome is not None:
                 return
         if worker.is_restless:
+            if now_ns >= self._news_at_ns and self._may_have_news(worker):
+                self._tell_news(worker, now_ns)
             self._garbage.busy(now_ns)
             return
         self._garbage.idle(now_ns)
         self._telling.rows(worker)
-        if self._preparing is not None or (worked and (worker.is_eventful or self._fed.is_in_use)):
-            self._tell_news(worker)
+        if self._preparing is not None or (worked and self._may_have_news(worker)):
+            self._tell_news(worker, now_ns)
         # Not before it has begun: one without tasks has ended from the start.
         if not self._told_ended and worker.begun and worker.ended:
             self._told_ended = True
@@ -187,8 +190,8 @@ class _Agent:
 
     def _look_around(self, wakeups: int, now_ns: int) -> None:
         """Hears the controller, tells it what is new, and looks after peers and reports where that is due."""
-        self._look_at_ns = now_ns + LOOK_EVERY_NS
         messages = self._control.poll()
+        self._look_at_ns = now_ns + int((BACKED_UP_S if self._control.is_backed_up else IDLE_AT_MOST_S) * 1e9)
         for message in messages:
             self._obey(message)
         if messages:
@@ -200,7 +203,7 @@ class _Agent:
         if self._control.driver_gone is not None:
             self._outcome = Outcome(worker=self._ticket.worker, ok=False, text=self._control.driver_gone)
         if self._worker is not None:
-            self._tell_news(self._worker)
+            self._tell_news(self._worker, now_ns)
             if wakeups & Wakeup.PEER or now_ns >= self._look_at_peers_ns:
                 self._look_at_peers_ns = now_ns + LOOK_AT_PEERS_EVERY_NS
                 self._telling.dead_peers(self._worker, self._deploying.peers)
@@ -208,7 +211,11 @@ class _Agent:
             self._report_at_ns = now_ns + REPORT_EVERY_NS
             self._report()
 
-    def _tell_news(self, worker: Worker) -> None:
+    def _may_have_news(self, worker: Worker) -> bool:
+        return worker.is_eventful or self._fed.is_in_use or self._preparing is not None
+
+    def _tell_news(self, worker: Worker, now_ns: int) -> None:
+        self._news_at_ns = now_ns + NEWS_EVERY_NS
         self._telling.checkpoints(worker, self._assignment)
         self._telling.moves(worker)
         self._telling.trials(worker)
