@@ -36,6 +36,10 @@ __all__ = ["BoltTask"]
 MOST_TURN_NS = 20_000_000
 PIECE_NS = MOST_TURN_NS // 4
 """How long a piece of an arrival should take, if it does not have to be done whole."""
+QUICK_TURN_NS = MOST_TURN_NS // 20
+"""How long a turn of a quick bolt should take: a turn costs its worker some 50 µs, however little is done in it."""
+QUICK_TURN_TUPLES = 1024
+"""What others wait for at most if a tuple takes a µs or more. A quicker bolt does as many as fit."""
 
 
 class _Call(NamedTuple):
@@ -209,7 +213,8 @@ class BoltTask(RunningTask):
             return 0
         queue = self.queue
         started_ns = flushed_ns = now_ns = self.clock.now_ns()
-        most_tuples = min(most_tuples, room_tuples)
+        quick_tuples = QUICK_TURN_NS // self.tuple_ns if self.tuple_ns else 0
+        most_tuples = min(most_tuples, max(QUICK_TURN_TUPLES, quick_tuples), room_tuples)
         done = 0
         if self._call is not None:
             count, now_ns = self._work_on(*self._call, now_ns)
