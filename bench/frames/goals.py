@@ -30,7 +30,7 @@ def frames_goals(rates: Mapping[str, Sequence[Rate]]) -> tuple[Goal, ...]:
             name="batch_bolt_over_map_in_arrow",
             value=_ratio(rows, each_row.BATCH_BOLT, each_row.ARROW),
             comparison=">=",
-            limit=0.8,
+            limit=0.95,
         ),
         Goal(
             name="batch_bolt_by_key_over_apply_in_pandas",

@@ -16,13 +16,13 @@ def goals(measured: Measured) -> tuple[Goal, ...]:
             name="at_least_once_over_at_most_once",
             value=measured.rate("at_least_once").median / plain,
             comparison=">=",
-            limit=0.7,
+            limit=0.93,
         ),
         Goal(
             name="exactly_once_over_at_most_once",
             value=measured.rate("exactly_once").median / plain,
             comparison=">=",
-            limit=0.85,
+            limit=0.9,
         ),
         Goal(
             name="at_least_once_outage_beyond_the_restart_s",
