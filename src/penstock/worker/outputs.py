@@ -230,6 +230,8 @@ class Outputs(Emitter):
         """Emits what user code returned: a tuple, an Emit, a record batch, or an iterable of these."""
         if out.__class__ is tuple:
             self.put(out)
+        elif out.__class__ is list:  # what a spout gives of one tree
+            self.emit_all(out)
         elif isinstance(out, Emit | tuple | Tuple) or is_record_batch(out):
             self.emit_other(out)
         elif isinstance(out, _NEVER_MANY) or not isinstance(out, Iterable):
