@@ -7,8 +7,6 @@
 // a reader that is busy is not rung for every packet.
 #pragma once
 
-#include <pthread.h>
-#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -18,10 +16,10 @@
 #include <memory>
 #include <string>
 #include <system_error>
-#include <thread>
 #include <unordered_map>
 #include <utility>
 
+#include "background_thread.hpp"
 #include "platform.hpp"
 #include "view.hpp"
 
@@ -37,7 +35,7 @@ class DescriptorWatch {
       epoll_ = checked(epoll_create1(EPOLL_CLOEXEC), "epoll_create1");
       stop_ = checked(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd");
       control(EPOLL_CTL_ADD, stop_, EPOLLIN, kStop);
-      start();
+      thread_.start("penstock-watch", [epoll = epoll_, ring = view_] { watch(epoll, ring); });
     } catch (...) {
       close_descriptors();
       throw;
@@ -72,15 +70,14 @@ class DescriptorWatch {
   // Ends the thread and waits for its end, which nothing can hold up: it never waits for anything but its epoll.
   void close() {
     if (closed()) return;
-    if (owner_ != getpid()) return close_after_fork();
+    // In a forked child, only the copies of the descriptors are closed: what stands behind them is shared.
     const std::uint64_t one = 1;
-    while (write(stop_, &one, sizeof(one)) < 0 && errno == EINTR) {
+    while (!thread_.is_the_parents() && write(stop_, &one, sizeof(one)) < 0 && errno == EINTR) {
     }
-    thread_->join();
-    thread_.reset();
+    thread_.end();
     close_descriptors();
   }
-  bool closed() const { return thread_ == nullptr; }
+  bool closed() const { return thread_.ended(); }
 
  private:
   static constexpr std::uint32_t kEvents = EPOLLIN | EPOLLRDHUP | EPOLLONESHOT;
@@ -102,21 +99,6 @@ class DescriptorWatch {
     checked(epoll_ctl(epoll_, operation, fd, &event), "cannot watch descriptor " + std::to_string(fd));
   }
 
-  // Signals are for threads that can act on them: one that ours took would not interrupt the reader's sleep.
-  void start() {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    try {
-      thread_ = std::make_unique<std::thread>([epoll = epoll_, view = view_] { watch(epoll, view); });
-    } catch (...) {
-      pthread_sigmask(SIG_SETMASK, &before, nullptr);
-      throw;
-    }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    pthread_setname_np(thread_->native_handle(), "penstock-watch");
-  }
-
   static void watch(int epoll, const RingView& view) {
     epoll_event events[kEventsAtOnce];
     for (;;) {
@@ -136,13 +118,6 @@ class DescriptorWatch {
     }
   }
 
-  // In a forked child: closes the copies of the descriptors, and nothing more. The thread is the parent's, and what
-  // stands behind the epoll descriptor is shared with it.
-  void close_after_fork() {
-    (void)thread_.release();  // there is no such thread here: it can be neither joined nor detached
-    close_descriptors();
-  }
-
   void close_descriptors() {
     watched_.clear();
     for (int* fd : {&epoll_, &stop_}) {
@@ -154,11 +129,10 @@ class DescriptorWatch {
 
   std::shared_ptr<const void> mapping_;
   const RingView view_;
-  const pid_t owner_ = getpid();
   int epoll_ = -1;
   int stop_ = -1;
   std::unordered_map<int, std::uint32_t> watched_;  // with their bits: epoll wants them again at each rearm()
-  std::unique_ptr<std::thread> thread_;
+  BackgroundThread thread_;
 };
 
 }  // namespace penstock
