@@ -60,6 +60,8 @@ void translate(const std::exception_ptr& pointer, void*) {
     set("RingCorruptError", error);
   } catch (const RingMemory& error) {
     set("RingMemoryError", error);
+  } catch (const RingClosed& error) {
+    set("RingClosedError", error);
   }
 }
 

@@ -135,6 +135,8 @@ class WriteEnd {
   std::uint32_t slot() const { return producer_.slot_index(); }
   int memory_fd() { return (open(), segment_->descriptor()); }
   const RingView& view() { return (open(), view_); }
+  // Keeps the ring's memory mapped for as long as it is held, whatever becomes of us.
+  std::shared_ptr<const void> mapping() { return (open(), segment_); }
 
  private:
   // Enough to amortise the claim; not so much that the reader waits for it.

@@ -15,6 +15,10 @@ struct RingCorrupt : std::runtime_error {
 struct RingMemory : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
+// Its consumer has closed it, or we have let go of it.
+struct RingClosed : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
 struct MessageTooLarge : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

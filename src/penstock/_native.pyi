@@ -186,6 +186,34 @@ class DescriptorWatch:
     @property
     def closed(self) -> bool: ...
 
+LINK_HEAD_BYTES: int
+
+def pack_link_head(link: int, number: int, route: Route) -> bytes:
+    """What stands in front of a frame's payload on a link: which link, its number there, its route."""
+
+class LinkIntake:
+    """Takes frames that came over links into a ring, as one more producer: in the name of a writer that is idle."""
+
+    def __init__(self, writer: WriteEnd) -> None: ...
+    def take(self, frame: Buffer, parts: int) -> bool:
+        """Takes up a message, given the first of its parts; False if it is refused, and counted."""
+    def deliver(self, timeout_s: float) -> bool:
+        """Writes what there is room for of the frame, and waits for more room once; whether the ring has all of it.
+
+        Gives up the interpreter lock. Raises RingClosedError if the ring is closed.
+        """
+    def close(self) -> None:
+        """Lets go of the ring. What was counted can still be asked for."""
+    @property
+    def refused(self) -> int:
+        """How many were no frames, or such as the ring never takes."""
+    @property
+    def first_refusal(self) -> str | None:
+        """Why the first of them was refused."""
+    @property
+    def lost(self) -> int:
+        """How many frames are missing from the links, by their numbers."""
+
 def consumer_of(memory_fd: int) -> tuple[int, int, int]:
     """(pid, start time, pid namespace) of the process that reads, or last read, the ring behind a descriptor."""
 

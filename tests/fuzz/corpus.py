@@ -5,12 +5,13 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import uuid
+from itertools import cycle
 from typing import Any
 
 import msgspec
 import pyarrow as pa
 
-from penstock._native import Histogram
+from penstock._native import Histogram, pack_link_head
 from penstock.checkpoint.manifest import PartRef, SavedTask
 from penstock.control.codec import encode
 from penstock.control.feeding import (
@@ -85,7 +86,7 @@ from penstock.control.protocol import (
 from penstock.control.scheduling import AskScheduling
 from penstock.plan.assignment import Assignment
 from penstock.topology.emit import Emit
-from penstock.transport.frames import FrameKind, pack_header
+from penstock.transport.frames import FrameKind
 from penstock.transport.ring import Route
 from penstock.transport.values import encode_rows
 from penstock.worker.batches import batch_to_payload, to_batch
@@ -123,8 +124,9 @@ VALUES: list[Any] = [
 ]
 
 
-def headers() -> list[bytes]:
-    return [pack_header(Route(target=1, source=0, stream=0, assignment=1, flags=kind)) for kind in FrameKind]
+def link_frames() -> list[bytes]:
+    heads = [pack_link_head(7, 1, Route(target=1, assignment=1, flags=kind)) for kind in FrameKind]
+    return [head + payload for head, payload in zip(heads, cycle((b"", b"frame", bytes(2000))), strict=False)]
 
 
 def rows() -> list[bytes]:

@@ -8,15 +8,15 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from penstock._native import Histogram
+from penstock._native import Histogram, LinkIntake, pack_link_head
 from penstock.control.codec import decode_answer, decode_from_controller, decode_to_controller, encode
 from penstock.errors import ProtocolError
 from penstock.testing import CapturedSink, FedSpout, LocalCluster
 from penstock.testing.memory import MemoryRecord
 from penstock.topology.topology import Topology
 from penstock.transport import door
-from penstock.transport.frames import FrameKind, pack_header, unpack_header
-from penstock.transport.ring import Route
+from penstock.transport.frames import FrameKind
+from penstock.transport.ring import RingReader, RingSettings, RingWriter, Route
 from penstock.transport.values import UNREADABLE, decode_rows
 from penstock.worker.batches import batch_from_payload, rows_of
 from tests.control.stage import Stage
@@ -38,8 +38,27 @@ class Target(NamedTuple):
             self.decode(data)
 
 
-def _header(data: bytes) -> None:
-    assert pack_header(unpack_header(data)) == data
+def _link_frame(data: bytes) -> None:
+    """What comes over a link gets into the ring as it is, or is refused."""
+    settings = RingSettings(capacity_bytes=1 << 12, max_message_bytes=3000, max_producers=1)
+    with RingReader.create(settings) as ring, RingWriter.attach(ring.address) as writer:
+        intake, records = LinkIntake(writer), []
+        if intake.take(data, 1):
+            while not intake.deliver(0):
+                records += ring.read_many(10, 0)
+            records += ring.read_many(10, 0)
+            (record,) = records
+            route = Route(
+                target=record.target,
+                source=record.source,
+                stream=record.stream,
+                assignment=record.assignment,
+                flags=record.flags,
+            )
+            link, number = (int.from_bytes(data[at : at + 8], "little") for at in (0, 8))
+            assert pack_link_head(link, number, route) + bytes(record.payload) == data
+        assert intake.refused + len(records) == 1
+        intake.close()
 
 
 def _rows(data: bytes) -> None:
@@ -92,7 +111,7 @@ def _controller(data: bytes) -> None:
 
 
 TARGETS = {
-    "header": Target(_header, (ValueError,), corpus.headers),
+    "link": Target(_link_frame, (), corpus.link_frames),
     "rows": Target(_rows, UNREADABLE, corpus.rows),
     "batch": Target(_batch, (ValueError,), corpus.batches),
     "greeting": Target(door._decode_hello, door._UNREADABLE, corpus.greetings),

@@ -20,7 +20,7 @@ import pytest
 from penstock.control.codec import decode_answer, decode_from_controller, decode_to_controller
 from penstock.control.protocol import Collected, Fatal
 from penstock.errors import ProtocolError
-from penstock.transport.frames import FrameKind, unpack_header
+from penstock.transport.frames import FrameKind
 from penstock.transport.values import UNREADABLE, decode_rows
 from penstock.worker.batches import batch_from_payload, batch_to_payload, rows_of
 from tests.control.stage import register
@@ -143,7 +143,6 @@ def arrow_bomb(bomb: bytes) -> bytes:
 
 
 DECODERS: dict[str, Callable[[bytes], Any]] = {
-    "header": unpack_header,
     "rows": decode_rows,
     "batch": batch_from_payload,
     "to controller": decode_to_controller,

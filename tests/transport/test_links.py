@@ -1,22 +1,20 @@
 """Links over ZeroMQ and CURVE on the loopback: frames arrive in the ring, strangers do not get in, nothing is left."""
 
-import struct
-from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import partial
+import logging
+import time
 
 import pytest
 import zmq
 from zmq.utils.monitor import recv_monitor_message
 
+from penstock._native import pack_link_head
 from penstock.flow.credit import CreditTaker
-from penstock.transport.frames import pack_header
 from penstock.transport.links import LinkKeys, LinkReceiver, LinkSender
-from penstock.transport.ring import RingReader, RingSettings, Route
+from penstock.transport.ring import RingReader
 from penstock.worker.carriers import Carrier
 from tests.ring.patience import PATIENCE_S, wait_until
+from tests.transport.linked import ROUTE, fill, frame, raw_socket, read, receiving, send, sending
 
-ROUTE = Route(target=1, source=2, stream=3, assignment=4, flags=0)
 HANDSHAKE_FAILURES = (
     zmq.EVENT_HANDSHAKE_FAILED_AUTH
     | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
@@ -28,47 +26,6 @@ HANDSHAKE_FAILURES = (
 @pytest.fixture
 def keys() -> LinkKeys:
     return LinkKeys.make()
-
-
-@pytest.fixture(autouse=True)
-def _one_context_for_all_senders() -> Iterator[None]:
-    """A process keeps one for all its links; a test must not."""
-    yield
-    zmq.Context.instance().term()
-
-
-@contextmanager
-def receiving(keys: LinkKeys, *, capacity_bytes: int = 1 << 20) -> Iterator[tuple[RingReader, LinkReceiver]]:
-    with (
-        RingReader.create(RingSettings(capacity_bytes=capacity_bytes)) as ring,
-        LinkReceiver(host="127.0.0.1", ring_address=ring.address, keys=keys, high_water_frames=10) as receiver,
-    ):
-        yield ring, receiver
-
-
-@contextmanager
-def sending(endpoint: str, keys: LinkKeys, *, high_water_frames: int = 10) -> Iterator[LinkSender]:
-    sender = LinkSender(endpoint=endpoint, keys=keys, high_water_frames=high_water_frames)
-    try:
-        yield sender
-    finally:
-        sender.close()
-
-
-def send(sender: LinkSender, *payloads: bytes) -> None:
-    for payload in payloads:
-        wait_until(partial(sender.try_send, ROUTE, payload), "room to send")
-
-
-def read(ring: RingReader, count: int) -> list[bytes]:
-    found: list[bytes] = []
-
-    def enough() -> bool:
-        found.extend(bytes(record.payload) for record in ring.read_many(64, 0.01))
-        return len(found) >= count
-
-    wait_until(enough, f"{count} frames")
-    return found
 
 
 def test_a_frame_arrives_in_the_ring(keys: LinkKeys) -> None:
@@ -114,7 +71,7 @@ def test_a_sender_is_told_when_there_is_no_room_and_all_arrives_when_there_is(ke
                 sent, refused_in_a_row = sent + 1, 0
             else:
                 refused_in_a_row += 1
-                receiver._thread.join(0.005)
+                time.sleep(0.005)
         assert [int.from_bytes(payload[:4], "little") for payload in read(ring, sent)] == list(range(sent))
 
 
@@ -130,7 +87,7 @@ def test_a_stranger_is_not_let_in(keys: LinkKeys, stranger: str) -> None:
             socket.curve_publickey, socket.curve_secretkey = other.public, other.secret
         monitor = socket.get_monitor_socket(HANDSHAKE_FAILURES)
         socket.connect(receiver.endpoint)
-        socket.send_multipart((pack_header(ROUTE), b"from a stranger"), flags=zmq.NOBLOCK)
+        socket.send(frame(7, 0, b"from a stranger"), flags=zmq.NOBLOCK)
         assert monitor.poll(30_000), "the stranger was not turned away"
         recv_monitor_message(monitor)
         send(sender, b"from a friend")
@@ -160,36 +117,30 @@ def test_a_sender_survives_its_receiver_and_its_successor_is_met(keys: LinkKeys)
         carrier.close()
 
 
-def raw_sender(endpoint: str, keys: LinkKeys) -> "zmq.Socket[bytes]":
-    socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.PUSH)
-    socket.linger = 0
-    socket.curve_serverkey = keys.public
-    socket.curve_publickey, socket.curve_secretkey = keys.public, keys.secret
-    socket.connect(endpoint)
-    return socket
-
-
-def test_what_is_no_frame_is_refused_and_counted_and_the_next_arrives(keys: LinkKeys) -> None:
-    with receiving(keys) as (ring, receiver):
-        socket = raw_sender(receiver.endpoint, keys)
-        number = struct.pack("<QQ", 7, 0)
-        wrong = ([b""], [b"no number"], [number + b"no header"], [number, pack_header(ROUTE), b"in parts"])
-        for parts in (*wrong, [struct.pack("<QQ", 7, 1) + pack_header(ROUTE) + b"right"]):
+def test_what_is_no_frame_is_refused_and_counted_and_the_next_arrives(
+    keys: LinkKeys, caplog: pytest.LogCaptureFixture
+) -> None:
+    with receiving(keys) as (ring, receiver), raw_socket(keys) as socket:
+        socket.connect(receiver.endpoint)
+        head = pack_link_head(7, 0, ROUTE)
+        wrong = ([b""], [b"no number"], [head[:16] + b"no header"], [head, b"in parts"], [head, b"", head, b"", b""])
+        for parts in (*wrong, [frame(7, 1, b"right")]):
             socket.send_multipart(parts)
 
         assert read(ring, 1) == [b"right"]
-        assert receiver.refused_frames == len(wrong)
-        socket.close()
+        assert (receiver.refused_frames, receiver.lost_frames, receiver.error) == (len(wrong), 0, None)
+    (logged,) = caplog.records
+    assert logged.levelno == logging.WARNING
+    assert logged.message.endswith("more will only be counted: a frame's number has 16 bytes, got 0")
 
 
 def test_frames_that_are_missing_are_counted(keys: LinkKeys) -> None:
-    with receiving(keys) as (ring, receiver):
-        socket = raw_sender(receiver.endpoint, keys)
+    with receiving(keys) as (ring, receiver), raw_socket(keys) as socket:
+        socket.connect(receiver.endpoint)
         for link, number in ((7, 0), (7, 1), (8, 0), (7, 5), (8, 1), (9, 2)):
-            socket.send(struct.pack("<QQ", link, number) + pack_header(ROUTE) + b"frame")
+            socket.send(frame(link, number))
         assert len(read(ring, 6)) == 6
         assert receiver.lost_frames == 3 + 2
-        socket.close()
 
 
 def test_a_link_works_over_the_other_internet_protocol(keys: LinkKeys) -> None:
@@ -203,34 +154,65 @@ def test_a_link_works_over_the_other_internet_protocol(keys: LinkKeys) -> None:
         assert (receiver.lost_frames, receiver.error) == (0, None)
 
 
-def test_a_frame_that_the_ring_cannot_take_is_refused_and_the_next_arrives(keys: LinkKeys) -> None:
-    settings = RingSettings(capacity_bytes=1 << 16, max_message_bytes=100_000)
+def test_a_frame_that_the_ring_cannot_take_is_refused_and_the_next_arrives(
+    keys: LinkKeys, caplog: pytest.LogCaptureFixture
+) -> None:
     with (
-        RingReader.create(settings) as ring,
-        LinkReceiver(host="127.0.0.1", ring_address=ring.address, keys=keys, high_water_frames=10) as receiver,
+        receiving(keys, capacity_bytes=1 << 16, max_message_bytes=100_000) as (ring, receiver),
         sending(receiver.endpoint, keys) as sender,
     ):
         send(sender, bytes(200_000), b"small")
         assert read(ring, 1) == [b"small"]
         assert receiver.refused_frames == 1
+    assert "payload_bytes=200000 limit=100000" in caplog.text
 
 
 def test_a_receiver_closes_while_its_ring_is_full(keys: LinkKeys) -> None:
     with receiving(keys, capacity_bytes=1 << 12) as (ring, receiver), sending(receiver.endpoint, keys) as sender:
-
-        def is_full() -> bool:
-            sender.try_send(ROUTE, bytes(300))
-            return ring.counters().used_bytes > (1 << 12) - 512  # a frame takes 384 bytes of the ring
-
-        wait_until(is_full, "a full ring")
+        fill(ring, sender)
 
 
-def test_a_receiver_whose_ring_is_closed_can_be_closed(keys: LinkKeys) -> None:
+def test_a_receiver_closes_while_a_large_frame_is_under_way(keys: LinkKeys) -> None:
+    with receiving(keys, capacity_bytes=1 << 12) as (ring, receiver), sending(receiver.endpoint, keys) as sender:
+        send(sender, bytes(100_000))
+        wait_until(lambda: ring.counters().full_waits == 1, "a full ring")
+
+
+def test_who_connects_while_the_ring_is_full_is_let_in_or_turned_away(keys: LinkKeys) -> None:
+    with receiving(keys, capacity_bytes=1 << 12) as (ring, receiver), sending(receiver.endpoint, keys) as sender:
+        fill(ring, sender)
+        for comer, outcome in (
+            (keys, zmq.EVENT_HANDSHAKE_SUCCEEDED),
+            (LinkKeys.make(), zmq.EVENT_HANDSHAKE_FAILED_AUTH),
+        ):
+            with raw_socket(keys) as socket:
+                socket.curve_publickey, socket.curve_secretkey = comer.public, comer.secret
+                with socket.get_monitor_socket(outcome) as monitor:
+                    socket.connect(receiver.endpoint)
+                    assert monitor.poll(100_000), "nobody answered at the gate"
+                    socket.disable_monitor()
+
+
+def test_a_receiver_says_that_its_ring_was_closed_and_can_be_closed(keys: LinkKeys) -> None:
     with receiving(keys) as (ring, receiver), sending(receiver.endpoint, keys) as sender:
+        assert receiver.error is None
         ring.close()
         for _ in range(5):
             sender.try_send(ROUTE, b"too late")
-        wait_until(lambda: not receiver._thread.is_alive(), "the end of the thread")
+        wait_until(lambda: receiver.error is not None, "the end of the thread")
+        wanted = "the link from other nodes broke down: RingClosedError: the ring was closed by its consumer"
+        assert receiver.error == wanted
+
+
+def test_a_closed_receiver_still_has_its_counts(keys: LinkKeys) -> None:
+    with receiving(keys) as (ring, receiver), raw_socket(keys) as socket:
+        socket.connect(receiver.endpoint)
+        socket.send(b"no frame")
+        socket.send(frame(7, 3))
+        assert read(ring, 1) == [b"frame"]
+        for _ in range(2):
+            receiver.close()
+            assert (receiver.refused_frames, receiver.lost_frames, receiver.error) == (1, 3, None)
 
 
 def test_a_link_that_carried_nothing_leaves_nothing(keys: LinkKeys) -> None:

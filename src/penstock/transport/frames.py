@@ -1,6 +1,7 @@
 """What travels between tasks: a frame is a batch of tuples from one task to one task on one edge.
 
-A frame's header travels as the ring's record header (`Route`), or packed in front of the payload on a link:
+A frame's header travels as the ring's record header (`Route`), or packed in front of the payload on a link (see
+native/penstock/link_intake.hpp):
 
     target      the task that the frame is for (for a kind in `FOR_WORKERS`: the worker; of a broadcast: nobody alone)
     source      the task that it comes from (for most kinds without tuples: the worker)
@@ -19,21 +20,16 @@ from typing import NamedTuple, assert_never
 
 import msgspec
 
-from penstock.transport.ring import Route
-
 __all__ = [
     "CAST_HEADER_BYTES",
     "FOR_WORKERS",
-    "HEADER_BYTES",
     "NOTHING",
     "CastGot",
     "CastHeader",
     "CastTree",
     "FrameKind",
     "pack_cast_header",
-    "pack_header",
     "unpack_cast_header",
-    "unpack_header",
 ]
 
 
@@ -127,24 +123,6 @@ def _is_for_task(kind: FrameKind) -> bool:
 
 FOR_WORKERS = frozenset(kind for kind in FrameKind if not _is_for_task(kind))
 """The kinds whose target is a worker, or of a broadcast nobody alone: never a task, even if one has the same number."""
-
-
-_HEADER = struct.Struct("<5I")
-HEADER_BYTES = _HEADER.size
-
-
-def pack_header(route: Route) -> bytes:
-    """The header as a link carries it."""
-    return _HEADER.pack(route.target, route.source, route.stream, route.assignment, route.flags)
-
-
-def unpack_header(header: bytes) -> Route:
-    """The header as a link carried it; ValueError if it is not one."""
-    if len(header) != HEADER_BYTES:
-        message = f"frame header must have {HEADER_BYTES} bytes, got {len(header)}"
-        raise ValueError(message)
-    target, source, stream, assignment, flags = _HEADER.unpack(header)
-    return Route(target=target, source=source, stream=stream, assignment=assignment, flags=flags)
 
 
 class CastHeader(NamedTuple):
