@@ -1,11 +1,14 @@
 // penstock._native's part of links. Thin; penstock.transport.links and penstock.transport.link_thread use it.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
 
 #include <cstdint>
 #include <optional>
 #include <string>
 
 #include "penstock/link_intake.hpp"
+#include "penstock/link_thread.hpp"
+#include "penstock/zeromq.hpp"
 #include "python_glue.hpp"
 #include "write_end.hpp"
 
@@ -20,6 +23,7 @@ struct Intake : LinkIntake<Platform> {
   using LinkIntake<Platform>::LinkIntake;
   std::optional<Bytes> frame;
 };
+using Thread = LinkThread<Platform>;
 
 bool take(Intake& intake, nb::handle frame, std::size_t parts) {
   intake.frame.emplace(frame);
@@ -36,6 +40,12 @@ bool deliver(Intake& intake, double timeout_s) {
   if (whole) intake.frame.reset();
   return whole;
 }
+
+void* socket_behind(nb::handle socket) {
+  return reinterpret_cast<void*>(nb::cast<std::uintptr_t>(socket.attr("underlying")));
+}
+
+std::string bytes_of(const nb::bytes& bytes) { return {bytes.c_str(), bytes.size()}; }
 
 }  // namespace
 
@@ -64,6 +74,27 @@ void bind_link(nb::module_& m) {
                      return nb::str(intake.first_refusal().c_str());
                    })
       .def_prop_ro("lost", &Intake::lost);
+
+  nb::class_<ZeroMq>(m, "ZeroMq")
+      .def(nb::init<const std::string&>(), "library"_a)
+      .def_prop_ro("version", [](const ZeroMq& zmq) {
+        const auto [major, minor, patch] = zmq.version();
+        return nb::make_tuple(major, minor, patch);
+      });
+
+  // The interpreter lock is held throughout, and orders all calls: the thread never wants it, so close() may wait for
+  // the thread's end in a finalizer too. Until then neither the sockets nor the intake's writer meet theirs.
+  nb::class_<Thread>(m, "LinkThread")
+      .def(
+          "__init__",
+          [](Thread* self, const ZeroMq& zmq, Intake& intake, nb::handle frames, nb::handle gate,
+             const nb::bytes& domain, const nb::bytes& admitted) {
+            new (self) Thread(zmq, intake, socket_behind(frames), socket_behind(gate), bytes_of(domain), bytes_of(admitted));
+          },
+          "zeromq"_a, "intake"_a, "frames"_a, "gate"_a, nb::kw_only(), "domain"_a, "admitted"_a, nb::keep_alive<1, 3>(),
+          nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>())
+      .def("check", &Thread::check)
+      .def("close", &Thread::close);
 }
 
 }  // namespace penstock::bindings

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+import zmq
 from typing_extensions import Buffer
 
 class Route:
@@ -213,6 +214,37 @@ class LinkIntake:
     @property
     def lost(self) -> int:
         """How many frames are missing from the links, by their numbers."""
+
+class ZeroMq:
+    """The functions of the libzmq that a file, which is loaded already, is linked to.
+
+    Raises RuntimeError if they are not all there.
+    """
+
+    def __init__(self, library: str) -> None: ...
+    @property
+    def version(self) -> tuple[int, int, int]: ...
+
+class LinkThread:
+    """Receives frames from one socket and answers at the gate, and never needs the interpreter lock.
+
+    Until it is closed it alone uses both sockets and the intake, and keeps them from being collected.
+    """
+
+    def __init__(
+        self,
+        zeromq: ZeroMq,
+        intake: LinkIntake,
+        frames: zmq.Socket[bytes],
+        gate: zmq.Socket[bytes],
+        *,
+        domain: bytes,
+        admitted: bytes,
+    ) -> None: ...
+    def check(self) -> None:
+        """Raises what has ended the thread, if anything but `close` has."""
+    def close(self) -> None:
+        """Ends the thread and waits for its end; in a forked child, only closes its copies. Twice does nothing."""
 
 def consumer_of(memory_fd: int) -> tuple[int, int, int]:
     """(pid, start time, pid namespace) of the process that reads, or last read, the ring behind a descriptor."""

@@ -15,6 +15,8 @@ from penstock.worker.carriers import Carrier
 from tests.ring.patience import PATIENCE_S, wait_until
 from tests.transport.linked import ROUTE, fill, frame, raw_socket, read, receiving, send, sending
 
+pytestmark = pytest.mark.usefixtures("both_ways")
+
 HANDSHAKE_FAILURES = (
     zmq.EVENT_HANDSHAKE_FAILED_AUTH
     | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL

@@ -1,7 +1,8 @@
 """Who may connect: ZeroMQ asks at this gate (RFC 27, ZAP) about everybody who wants in.
 
 CURVE alone proves only that the other side knows our public key. That it holds the run's own key is decided here. The
-gate has no thread: whoever owns it answers between other things, and until it answers nobody new gets in.
+gate has no thread: whoever owns it answers between other things, and until it answers nobody new gets in. The thread of
+a link in C++ answers by native/penstock/gate.hpp.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ class Gate:
     """Lets in holders of one public key. It serves all sockets of its context, and needs a context of its own."""
 
     def __init__(self, context: zmq.Context[zmq.Socket[bytes]], admitted: bytes) -> None:
-        self._admitted = z85.decode(admitted)
+        self.domain = _DOMAIN
+        self.admitted = z85.decode(admitted)
         self.socket = context.socket(zmq.REP)
         self.socket.linger = 0
         self.socket.bind("inproc://zeromq.zap.01")
@@ -44,7 +46,7 @@ class Gate:
             domain == _DOMAIN
             and mechanism == b"CURVE"
             and len(credentials) == 1
-            and hmac.compare_digest(credentials[0], self._admitted)
+            and hmac.compare_digest(credentials[0], self.admitted)
         )
         code, text = (b"200", b"OK") if welcome else (b"400", b"not a key of this run")
         self.socket.send_multipart([version, request, code, text, b"", b""])

@@ -1,10 +1,18 @@
-"""The thread that receives what comes over links, answers at the gate, and hands frames to the intake of the ring."""
+"""The thread that receives what comes over links, answers at the gate, and hands frames to the intake of the ring.
+
+It is in C++, and never needs the interpreter lock: a frame does not wait for bytecode that is at work. It calls the
+libzmq that pyzmq has brought. Where a build of pyzmq does not show that, a thread of Python does the same.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import functools
+import logging
 import os
+import sys
 import threading
+from typing import Protocol
 
 import zmq
 
@@ -12,14 +20,50 @@ from penstock import _native
 from penstock.errors import RingClosedError
 from penstock.transport.gate import Gate
 
-__all__ = ["PythonLinkThread"]
+__all__ = ["LinkThread", "start_link_thread"]
 
+log = logging.getLogger(__name__)
+
+# As in native/penstock/link_thread.hpp.
 _MOST_AT_ONCE = 64
 _LOOK_AROUND_S = 0.01
 
 
-class PythonLinkThread:
+class LinkThread(Protocol):
     """From its start to its `close` it alone uses the sockets and the intake."""
+
+    def check(self) -> None:
+        """Raises what has ended it, if anything but `close` has."""
+
+    def close(self) -> None:
+        """Ends it and waits for its end; in a forked child, only closes its copies. Twice does nothing."""
+
+
+def start_link_thread(intake: _native.LinkIntake, frames: zmq.Socket[bytes], gate: Gate) -> LinkThread:
+    """Starts the thread, in C++ where that is possible."""
+    zeromq = _zeromq_of_pyzmq()
+    if zeromq is None:
+        return PythonLinkThread(intake, frames, gate)
+    return _native.LinkThread(zeromq, intake, frames, gate.socket, domain=gate.domain, admitted=gate.admitted)
+
+
+@functools.cache
+def _zeromq_of_pyzmq() -> _native.ZeroMq | None:
+    """The functions of the very libzmq that pyzmq uses, if they can be found and are of that version."""
+    extension = getattr(sys.modules[zmq.backend.Socket.__module__], "__file__", None)
+    try:
+        found = _native.ZeroMq(str(extension))
+        if found.version != zmq.zmq_version_info():
+            message = f"libzmq version wanted={zmq.zmq_version_info()} got={found.version}"
+            raise RuntimeError(message)
+    except RuntimeError as error:
+        log.info("links are received by a thread of Python, for pyzmq's libzmq is out of reach: %s", error)
+        return None
+    return found
+
+
+class PythonLinkThread:
+    """The same in Python."""
 
     def __init__(self, intake: _native.LinkIntake, frames: zmq.Socket[bytes], gate: Gate) -> None:
         self._intake = intake

@@ -22,7 +22,7 @@ import zmq
 
 from penstock import _native
 from penstock.transport.gate import Gate
-from penstock.transport.link_thread import PythonLinkThread
+from penstock.transport.link_thread import start_link_thread
 from penstock.transport.link_window import LinkWindow
 from penstock.transport.ring import RingSettings, RingWriter, Route
 from penstock.transport.watched_connection import WatchedConnection
@@ -74,7 +74,7 @@ class LinkReceiver:
             writer = resources.enter_context(RingWriter.attach(ring_address))
             self._intake = _native.LinkIntake(writer)
             resources.callback(self._intake.close)
-            self._thread = PythonLinkThread(self._intake, socket, gate)
+            self._thread = start_link_thread(self._intake, socket, gate)
             resources.callback(self._thread.close)
             self._resources = resources.pop_all()
         self._told_refusal = False
@@ -102,7 +102,7 @@ class LinkReceiver:
         return self._intake.refused
 
     def _tell_refusal(self) -> None:
-        """Done whenever somebody looks at the link."""
+        """The thread cannot log without the interpreter, so this is done whenever somebody looks at the link."""
         if not self._told_refusal and (why := self._intake.first_refusal) is not None:
             self._told_refusal = True
             log.warning("a frame from another node was refused; more will only be counted: %s", why)
