@@ -519,12 +519,47 @@ class Emitter:
         piece is of whatever they yield, one after another.
         """
 
-def fill_column(rows: list[Any], position: int, kind: str, buffer: Buffer) -> bool:
-    """Fills a writable buffer with the values that rows have at a position; False if it cannot, and it is spoilt then.
+class ColumnReader:
+    """Makes tuples of one class out of the columns of record batches.
 
-    `kind` is how the struct module calls them: b, h, i, q or d. It takes tuples of exact ints that fit, or of exact
-    floats, and nothing else.
-
-    Raises:
-        ValueError: there is no such kind, or the buffer is too small.
+    Args:
+        made: the class of the tuples, of slots and without gc.
+        fields: its fields, in order.
     """
+
+    def __init__(self, made: type[Any], fields: Sequence[str]) -> None: ...
+    def read(self, columns: tuple[object, object], others: Sequence[list[Any] | None], most: int) -> TupleChunks:
+        """A tuple for each row, in lists of `most` at most.
+
+        Args:
+            columns: what the record batch gives by `__arrow_c_array__()`.
+            others: for each column None, or a list of its values where it is not of null, bool, ints, floats up to 64
+                bits, text or binary.
+            most: how many tuples a list has.
+
+        Raises:
+            ValueError: there are more or fewer columns than fields, or one is of a type that is not read here.
+        """
+
+class TupleChunks:
+    """An iterator over lists of tuples."""
+
+    def __iter__(self) -> TupleChunks: ...
+    def __next__(self) -> list[Any]: ...
+
+class RowGatherer:
+    """Gathers rows into the buffers of Arrow columns.
+
+    Args:
+        columns: for each column the position of its value in a row, its kind, and whether it may be null. Kinds are
+            those of the struct module, b, h, i, q, f, d and ?, and u for text, z for bytes.
+    """
+
+    def __init__(self, columns: Sequence[tuple[int, str, bool]]) -> None: ...
+    @property
+    def rows(self) -> int:
+        """How many rows were gathered."""
+    def append(self, rows: Sequence[Any]) -> bool:
+        """Takes all rows, or none if one is no tuple, or has a value that is not of exactly the column's type."""
+    def take(self) -> list[tuple[int, list[bytes | None]]]:
+        """For each column the number of nulls, and its buffers as Arrow lays them out; it begins anew."""

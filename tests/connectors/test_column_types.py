@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -13,11 +12,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from penstock._native import fill_column
-from penstock.connectors.column_types import Column, column_of_array, column_of_rows, column_of_values
+from penstock.connectors.column_types import Column, column_of_array, column_of_values
 
 NOON = dt.datetime(2024, 7, 1, 12, 0, tzinfo=ZoneInfo("Europe/Berlin"))
 LARGEST_FLOAT = 2.0**128 - 2.0**104
@@ -163,82 +159,3 @@ def test_a_column_that_cannot_be_cast_is_named(given: Any, kind: Any, complaint:
     with pytest.raises(ValueError, match="column 'it") as raised:
         column_of_array(given, column(kind), place)
     assert str(raised.value).startswith(complaint)
-
-
-# Values of rows in which plain ones are the rule, and whatever is nearly so is among them.
-NUMBERS = st.one_of(
-    st.integers(-200, 200),
-    st.floats(),
-    st.sampled_from(
-        [2**31 - 1, 2**31, -(2**63), 2**63 - 1, 2**63, 2**80, True, None, "1", np.int64(1), np.float64(1.5)]
-    ),
-)
-
-
-class Own(int):
-    """A number of a class of its own, which may mean something else."""
-
-
-@given(
-    kind=st.sampled_from([pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.float64(), pa.float32(), pa.string()]),
-    nullable=st.booleans(),
-    values=st.one_of(
-        st.lists(st.integers(-(2**63), 2**63 - 1)),
-        st.lists(st.integers(-200, 200)),
-        st.lists(st.floats()),
-        st.lists(NUMBERS),
-    ),
-)
-def test_a_column_of_rows_is_that_of_their_values(kind: Any, nullable: bool, values: list[Any]) -> None:
-    """To the letter, NaN and -0.0 included; or both are refused, for the same reason."""
-    wanted = column(kind, nullable=nullable)
-    rows = [("beside", value) for value in values]
-    expected, refused = _made(lambda: column_of_values(values, wanted, place))
-    made, refused_too = _made(lambda: column_of_rows(rows, 1, wanted, place))
-
-    assert refused_too == refused
-    if not refused:
-        made.validate(full=True)
-        assert (made.type, len(made), made.null_count) == (expected.type, len(expected), expected.null_count)
-        assert repr(made.to_pylist()) == repr(expected.to_pylist())
-
-
-def _made(make: Callable[[], Any]) -> tuple[Any, str]:
-    """A column, or why there is none."""
-    try:
-        return make(), ""
-    except ValueError as error:
-        return None, str(error)
-
-
-@pytest.mark.parametrize(
-    ("kind", "value"),
-    [
-        *(("q", value) for value in (True, 1.0, None, 2**63, Own(1))),
-        *(("b", value) for value in (128, -129)),
-        ("h", -32769),
-        ("i", 2**31),
-        *(("d", value) for value in (1, None, np.float64(1), "1")),
-    ],
-)
-def test_only_plain_numbers_that_fit_are_filled_in(kind: str, value: Any) -> None:
-    fitting = 1.5 if kind == "d" else 1
-    buffer = bytearray(16)
-
-    assert fill_column([(fitting,), (fitting,)], 0, kind, buffer)
-    assert not fill_column([(fitting,), (value,)], 0, kind, buffer)
-
-
-def test_rows_that_are_too_short_or_no_tuples_are_not_read() -> None:
-    buffer = bytearray(8)
-    assert not fill_column([(1,)], 1, "q", buffer)
-    assert not fill_column([[1]], 0, "q", buffer)
-    assert fill_column([], 0, "q", buffer)
-    with pytest.raises(ValueError, match="the buffer is too small"):
-        fill_column([(1,), (2,)], 0, "q", buffer)
-    with pytest.raises(ValueError, match="counts from 0"):
-        fill_column([(1,)], -1, "q", buffer)
-    with pytest.raises(ValueError, match="one of b, h, i, q and d"):
-        fill_column([(1,)], 0, "x", buffer)
-    with pytest.raises(BufferError):
-        fill_column([(1,)], 0, "q", bytes(8))

@@ -12,7 +12,6 @@ import decimal
 import math
 import numbers
 from collections.abc import Callable, Iterator, Sequence
-from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -20,9 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock._native import fill_column
-
-__all__ = ["Column", "Place", "column_of_array", "column_of_rows", "column_of_values", "shown"]
+__all__ = ["Column", "Place", "column_of_array", "column_of_values", "shown"]
 
 Place = Callable[[int], str]
 """Tells which row it is, for people, from its number among those at hand."""
@@ -48,18 +45,6 @@ class Column(msgspec.Struct, frozen=True, kw_only=True):
     declared: str
     """The same as the user wrote it."""
     nullable: bool
-
-
-def column_of_rows(rows: list[Any], position: int, column: Column, place: Place) -> pa.Array:
-    """What rows have at a position, as a column. As `column_of_values`, and several times as fast for plain numbers."""
-    filled = _FILLED.get(column.type.id)
-    if filled is not None:
-        kind, width = filled
-        buffer = pa.allocate_buffer(width * len(rows))
-        if fill_column(rows, position, kind, buffer):
-            return pa.Array.from_buffers(column.type, len(rows), [None, buffer], null_count=0)
-    # Column by column: zip(*rows) would make an iterator for each row.
-    return column_of_values([*map(itemgetter(position), rows)], column, place)
 
 
 def column_of_values(values: Sequence[Any], column: Column, place: Place) -> pa.Array:
@@ -147,12 +132,6 @@ _PLAIN: dict[int, frozenset[type]] = {
     pa.bool_().id: frozenset({bool}),
     pa.date32().id: frozenset({dt.date}),
     _DECIMAL: frozenset({decimal.Decimal, int}),
-}
-
-# By the id of the Arrow type: how `fill_column` calls it, and its bytes.
-_FILLED: dict[int, tuple[str, int]] = {
-    **dict(zip(_INTEGERS, (("b", 1), ("h", 2), ("i", 4), ("q", 8)), strict=True)),
-    pa.float64().id: ("d", 8),
 }
 
 # By the id of the Arrow type: what a value has to be at least.

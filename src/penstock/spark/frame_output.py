@@ -9,9 +9,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.connectors.column_types import Column, column_of_array, column_of_rows, shown
+from penstock.connectors.column_types import Column, column_of_array, shown
+from penstock.connectors.gathered_rows import PlainRows, column_of_rows
 from penstock.topology.arrow_sink import ArrowSink
 from penstock.topology.bolts import Bolt
+from penstock.topology.context import TaskContext
 from penstock.topology.tuples import Tuple
 
 __all__ = ["Farewell", "FrameOutput"]
@@ -29,13 +31,21 @@ class FrameOutput(ArrowSink):
         self._output = output
         self._columns = tuple(columns)
         self._schema = pa.schema([pa.field(column.name, column.type, column.nullable) for column in columns])
+        self._plain: PlainRows | None = None
         self._rows: list[Tuple | tuple[Any, ...]] = []
+        """Those that have to be looked at closely, behind those that are plain."""
         self._ready: deque[pa.RecordBatch] = deque()
+
+    def open(self, context: TaskContext) -> None:  # noqa: ARG002
+        """Where it runs: what rows are gathered into is memory of that process."""
+        if all(map(PlainRows.takes, self._columns)):
+            self._plain = PlainRows(self._columns, range(len(self._columns)))
 
     def take_tuples(self, tuples: Sequence[Tuple | tuple[Any, ...]]) -> None:
         """See ArrowSink."""
-        self._rows.extend(tuples)
-        if len(self._rows) >= ROWS_PER_BATCH:
+        if self._plain is None or self._rows or not self._plain.append(tuples):
+            self._rows.extend(tuples)
+        if self._gathered >= ROWS_PER_BATCH:
             self._make_batch()
 
     def take_batch(self, batch: pa.RecordBatch) -> None:
@@ -56,7 +66,13 @@ class FrameOutput(ArrowSink):
         while self._ready:
             yield self._ready.popleft()
 
+    @property
+    def _gathered(self) -> int:
+        return len(self._rows) + (0 if self._plain is None else len(self._plain))
+
     def _make_batch(self) -> None:
+        if self._plain is not None and len(self._plain):
+            self._put(self._plain.take())
         if not self._rows:
             return
         rows, self._rows = self._rows, []

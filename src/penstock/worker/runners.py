@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from inspect import isgeneratorfunction
-from itertools import chain, starmap
+from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -19,7 +19,8 @@ from penstock.topology.functions import FunctionBolt
 from penstock.topology.tuples import Tuple
 from penstock.transport.canonical_key import canonical_keys
 from penstock.worker.arrival import Arrival
-from penstock.worker.batches import merged, rows_of, to_batch
+from penstock.worker.batches import merged, to_batch
+from penstock.worker.column_tuples import ColumnTuples
 from penstock.worker.failures import USER_ERRORS
 
 if TYPE_CHECKING:
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
     from penstock.worker.tasks import RunningTask
 
 __all__ = ["BatchRunner", "InputEdge", "RecordRunner", "Runner"]
+
+CHUNK_TUPLES = 512
+"""How many tuples are made of a record batch at a time. The next are made in the memory of those that are done with,
+which the processor has at hand."""
 
 
 KeysOf: TypeAlias = Callable[[Sequence[Any]], list[Any]]
@@ -44,7 +49,8 @@ class InputEdge:
         self.fields = fields
         self.combined = combined
         """Whether one of its tuples may stand for several."""
-        self.make = make
+        self.column_tuples = ColumnTuples(make, fields)
+        """Makes its tuples where they come as record batches."""
         self.keys_of = _key_reader(make, key_fields) if key_fields else None
         """From its tuples to their keys; None if it has none."""
 
@@ -87,7 +93,10 @@ class RecordRunner:
 
     def run(self, arrival: Arrival) -> Iterable[None]:
         """As `run_all`, of one arrival."""
-        return self._run_tuples(self._tuples_of(arrival), arrival.edge)
+        if arrival.batch is None:
+            return self._run_tuples(arrival.tuples, arrival.edge)
+        chunks = self._inputs[arrival.edge].column_tuples.of(arrival.batch, CHUNK_TUPLES)
+        return chain.from_iterable(self._run_tuples(tuples, arrival.edge) for tuples in chunks)
 
     def run_all(self, arrivals: Sequence[Arrival]) -> Iterable[None]:
         """See Runner."""
@@ -158,7 +167,8 @@ class RecordRunner:
     def _tuples_of(self, arrival: Arrival) -> Sequence[Any]:
         if arrival.batch is None:
             return arrival.tuples
-        return list(starmap(self._inputs[arrival.edge].make, rows_of(arrival.batch)))
+        all_at_once = max(1, arrival.batch.num_rows)
+        return [*chain.from_iterable(self._inputs[arrival.edge].column_tuples.of(arrival.batch, all_at_once))]
 
 
 class BatchRunner:
