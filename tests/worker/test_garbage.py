@@ -53,6 +53,16 @@ def test_the_collector_is_taken_over_and_given_back(collector: Collector, keeper
     assert gc.get_freeze_count() == 0
 
 
+def test_who_does_not_stay_long_keeps_garbage_instead_of_looking_for_it(
+    collector: Collector, keeper: GarbageKeeper
+) -> None:
+    keeper.freeze()
+    assert gc.get_freeze_count() > 0
+    assert collector.seen == []
+    keeper.close()
+    assert gc.get_freeze_count() == 0
+
+
 def test_it_runs_when_idle_and_only_seldom_when_busy(collector: Collector, keeper: GarbageKeeper) -> None:
     collector.now_ns = IDLE_EVERY_NS[YOUNG] - 1
     keeper.idle(collector.now_ns)

@@ -124,7 +124,7 @@ def serve_transform(ticket: bytes, batches: Iterable[pa.RecordBatch], failed: Pa
         )
         task = _TransformTask(given, context, inbox, link, failed, meeting)
         with contextlib.closing(task.build(batches)):
-            garbage.settle()
+            garbage.freeze()  # to look through all that Spark has imported takes longer than a small table
             yield from task.run(garbage)
             if task.uses_links:
                 context.barrier()  # a link that is closed loses what it has not sent yet

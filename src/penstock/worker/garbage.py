@@ -36,6 +36,10 @@ class GarbageKeeper:
     def settle(self) -> None:
         """The tasks are open, and nothing has begun: what is here now, stays."""
         gc.collect()
+        self.freeze()
+
+    def freeze(self) -> None:
+        """As `settle`, for who does not stay long: garbage that is here now stays, too, until the collector is back."""
         gc.freeze()
 
     def idle(self, now_ns: int) -> None:
