@@ -32,6 +32,7 @@ from penstock.control.protocol import (
     AskStop,
     Begin,
     Deploy,
+    Dying,
     Ended,
     Fatal,
     FromWorker,
@@ -236,8 +237,10 @@ class AnyOrder(RuleBasedStateMachine):
             process.alive = False
             self.says(process, Left())
 
-    @rule(process=processes)
-    def it_dies(self, process: Process) -> None:
+    @rule(process=processes, says_why=st.booleans())
+    def it_dies(self, process: Process, says_why: bool) -> None:
+        if says_why and process.alive and process.registered:
+            self.says(process, Dying(traceback="boom"))
         process.alive = False
 
     @rule(process=processes)

@@ -10,7 +10,19 @@ from penstock.control.events import Deserted, EpochCommitted, Severed, Tick
 from penstock.control.instructions import CommitEpoch, SendTo
 from penstock.control.membership import CALLS, ECHO
 from penstock.control.peers import PeerGone
-from penstock.control.protocol import AskStop, Begin, Ended, Fatal, Heartbeat, InCall, Ping, Ready, TaskSaved, Trying
+from penstock.control.protocol import (
+    AskStop,
+    Begin,
+    Dying,
+    Ended,
+    Fatal,
+    Heartbeat,
+    InCall,
+    Ping,
+    Ready,
+    TaskSaved,
+    Trying,
+)
 from penstock.control.status import Phase
 from tests.control.stage import TASKS, Stage, kinds, sent, starts, stops
 from tests.control.test_rewinds import deploys, epochs, save_all, saved_task, stage_of
@@ -94,6 +106,21 @@ def test_one_whose_connection_is_gone_is_not_waited_for() -> None:
     assert again.assignment.workers() == (0, 2)
     assert again.care is not None, "perhaps it died of a tuple"
     assert "worker 1 on host-1 (pid 1001, generation 1) is silent: it is dead" in notices(stage)
+
+
+@pytest.mark.parametrize("noticed", ["its process is dead", "a newer attempt took its place"])
+def test_what_a_worker_died_of_is_told_if_it_could_say_it(noticed: str) -> None:
+    stage = Stage(workers=2, max_restarts=0)
+    first, dying = stage.runs()
+    stage.says(dying, Dying(traceback="Traceback: PanicException"))
+    assert "lost" not in notices(stage), "its process is there still"
+    if noticed == "its process is dead":
+        stage.says(first, PeerGone(worker=1, generation=1))
+    else:
+        stage.comes(1, attempt=1)
+    text = f"{noticed}:\nTraceback: PanicException"
+    assert f"worker 1 on host-1 (pid 1001, generation 1) is lost: {text}" in notices(stage)
+    assert text in str(stage.status().error)
 
 
 def test_a_death_that_is_noticed_twice_is_one_death() -> None:

@@ -182,6 +182,19 @@ def die_by_signal() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def die_by_panic() -> None:
+    class PanicError(BaseException):
+        """As extensions written in Rust raise it."""
+
+    message = "index out of bounds"
+    raise PanicError(message)
+
+
+def test_at_least_once_what_kills_a_worker_is_told_if_it_was_raised() -> None:
+    with processes(counted(9_000, passing_on(die_by_panic)["tuples"]), workers=2) as run:
+        run.await_notice("is lost:", "PanicError: index out of bounds", "in die_by_panic")
+
+
 @pytest.mark.parametrize(("die", "how", "workers"), [(die_by_exit, "tuples", 3), (die_by_signal, "batches", 1)])
 def test_exactly_once_a_tuple_that_kills_its_worker_is_given_up_and_no_other(
     tmp_path: Path, die: Any, how: str, workers: int

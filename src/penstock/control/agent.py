@@ -33,6 +33,7 @@ from penstock.control.protocol import (
     Committed,
     Deploy,
     Drain,
+    Dying,
     Ended,
     Fatal,
     FromController,
@@ -146,6 +147,10 @@ class _Agent:
             self._control.send(Fatal(traceback=trace, assignment=self._assignment or None))
             self._control.flush()
             return Outcome(worker=self._ticket.worker, ok=False, text=trace)
+        except BaseException:  # the process ends with this: the driver would only see that it is dead
+            self._control.send(Dying(traceback=traceback.format_exc()))
+            self._control.flush()
+            raise
         finally:
             self._garbage.close()
         assert self._outcome is not None

@@ -46,6 +46,7 @@ from penstock.control.patience import Patience
 from penstock.control.peers import PeerGone
 from penstock.control.protocol import (
     Collected,
+    Dying,
     Ended,
     Fatal,
     FromMember,
@@ -213,7 +214,7 @@ class Controller:
         replaced = self._membership.vacate(worker, now_s)
         if replaced is not None:
             self._lifecycle.send(replaced, Refuse(reason=f"a newer attempt is worker {worker} now"))
-            self._recovery.lost(replaced, "a newer attempt took its place", now_s, died=True)
+            self._recovery.lost(replaced, replaced.lost_as("a newer attempt took its place"), now_s, died=True)
 
     def _lateness(self) -> str | None:
         """Why nobody is admitted any more; None as long as workers are needed."""
@@ -266,6 +267,8 @@ class Controller:
                 self._lifecycle.ended(member, message.assignment)
             case Fatal():
                 self._fatal(member, message, now_s)
+            case Dying():
+                member.last_words = message.traceback
             case Left():
                 self._left(member, message.reason, now_s)
             case _:
@@ -327,7 +330,7 @@ class Controller:
         member = seat.member
         if self._is_missed(member):
             self._membership.vacate(message.worker, now_s)
-            self._recovery.lost(member, "its process is dead", now_s, died=True)
+            self._recovery.lost(member, member.lost_as("its process is dead"), now_s, died=True)
 
     def _fatal(self, member: Member, message: Fatal, now_s: float) -> None:
         early = self.phase in (Phase.STARTING, Phase.DEPLOYING)

@@ -56,11 +56,17 @@ class Member(msgspec.Struct, kw_only=True):
     """The call of user code that it said it is in, since it last spoke."""
     slow: bool = False
     """Whether a notice says so."""
+    last_words: str | None = None
+    """What it raised, and cannot live on with."""
 
     @property
     def place(self) -> str:
         """Where it runs, for people."""
         return f"worker {self.worker} on {self.about.host} (pid {self.about.pid}, generation {self.generation})"
+
+    def lost_as(self, seen: str) -> str:
+        """Why it is lost: what was seen of that, and what it said itself."""
+        return seen if self.last_words is None else f"{seen}:\n{self.last_words}"
 
     @property
     def works(self) -> bool:

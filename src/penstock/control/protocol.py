@@ -51,6 +51,7 @@ __all__ = [
     "Deploy",
     "Done",
     "Drain",
+    "Dying",
     "Ended",
     "Fatal",
     "FromController",
@@ -259,6 +260,12 @@ class Fatal(Message, frozen=True, kw_only=True):
     """The one that it worked on; None if it had none yet."""
 
 
+class Dying(Message, frozen=True, kw_only=True):
+    """This worker's process ends by an exception that is none of those that fail a tuple: its last word."""
+
+    traceback: str
+
+
 class Left(Message, frozen=True, kw_only=True):
     """The last word of a worker."""
 
@@ -387,6 +394,7 @@ FromMember = (
     | Moved
     | Ended
     | Fatal
+    | Dying
     | Left
 )
 """What an admitted worker says over its own connection."""
