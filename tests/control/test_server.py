@@ -2,6 +2,7 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import msgspec
 import pytest
@@ -131,6 +132,29 @@ def test_many_threads_may_ask_at_once() -> None:
         answers = list(pool.map(lambda _: run.server.status().run, range(200)))
 
     assert answers == [PLAN.run] * 200
+
+
+@pytest.mark.parametrize(
+    ("demand", "culprit"),
+    [
+        (
+            lambda server: server.scale("split", "3"),
+            r"AskScale\(.*'3'\) cannot be asked: Expected `int`, got `str`",
+        ),
+        (lambda server: server.scale("split", 2.5), r"tasks=2.5\) cannot be asked: Expected `int`, got `float`"),
+        (lambda server: server.move("split[0]", None), r"worker=None\) cannot be asked: Expected `int`, got `null`"),
+        (lambda server: server.move(object(), 1), r"AskMove\(.* cannot be asked: .*object is unsupported"),
+        (lambda server: server.tune_scheduling({"load_alpha": [1]}), r"\[1\]}\) cannot be asked: Expected `.*array`"),
+    ],
+)
+def test_what_is_of_a_wrong_type_is_refused_and_the_run_goes_on(demand: Any, culprit: str) -> None:
+    with troupe() as run, worker(run) as played:
+        played.client.send(register(0))
+        played.client.send(Ready(assignment=played.hears(Deploy).assignment.number))
+        played.hears(Begin)
+        with pytest.raises(RunError, match=culprit):
+            demand(run.server)
+        assert run.server.status().phase is Phase.RUNNING
 
 
 def test_nobody_answers_for_a_server_that_is_closed() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 
+import msgspec
+
 from penstock.control.decisions import Decision
 from penstock.control.metrics import RunMetrics
 from penstock.control.moving import AskMove, AskRebalance, AskScale, Decided, MoveQuestion
@@ -50,11 +52,11 @@ class Asker(ABC):
 
     def drain(self) -> None:
         """Has the run end in good order. Returns at once; RunError if it is over already."""
-        self._demand(AskDrain())
+        self._granted(AskDrain())
 
     def stop(self) -> None:
         """Has the run end now. Returns at once; RunError if it is over already."""
-        self._demand(AskStop())
+        self._granted(AskStop())
 
     def move(self, task: int | str, worker: int) -> Decision:
         """Has a task moved, and waits until it has; RunError if it cannot be."""
@@ -69,9 +71,7 @@ class Asker(ABC):
         return self._done(AskScale(component=component, tasks=tasks))
 
     def _done(self, question: MoveQuestion) -> Decision:
-        answer = self.ask(question)
-        if isinstance(answer, NotNow):
-            raise RunError(answer.reason)
+        answer = self._granted(question)
         assert isinstance(answer, Decided)
         while True:
             decision = next((one for one in self.status().decisions if one.number == answer.decision), None)
@@ -87,13 +87,20 @@ class Asker(ABC):
 
     def use_scheduler(self, scheduler: str, parameters: dict[str, Scalar]) -> None:
         """Has another scheduler used; RunError if it cannot be."""
-        self._demand(AskScheduling(scheduler=scheduler, parameters=parameters))
+        self._granted(AskScheduling(scheduler=scheduler, parameters=parameters))
 
     def tune_scheduling(self, settings: dict[str, Scalar]) -> None:
         """Has settings of online scheduling changed; RunError if one cannot be."""
-        self._demand(AskScheduling(settings=settings))
+        self._granted(AskScheduling(settings=settings))
 
-    def _demand(self, question: Question) -> None:
-        answer = self.ask(question)
+    def _granted(self, demand: Question) -> Answer:
+        """The answer; RunError if what is demanded cannot be, or is none: whoever hears it relies on its types."""
+        try:
+            demand = msgspec.convert(msgspec.to_builtins(demand), type(demand))
+        except (msgspec.ValidationError, TypeError) as error:
+            message = f"{demand} cannot be asked: {error}"
+            raise RunError(message) from None
+        answer = self.ask(demand)
         if isinstance(answer, NotNow):
             raise RunError(answer.reason)
+        return answer
