@@ -82,25 +82,30 @@ def test_a_flood_of_kinds_does_not_fill_the_memory() -> None:
 
 
 class Rude:
+    def __init__(self, raised: type[BaseException]) -> None:
+        self.raised = raised
+
     def __repr__(self) -> str:
-        message = "no"
-        raise RuntimeError(message)
+        raise self.raised
 
 
 class RudeError(Exception):
+    def __init__(self, raised: type[BaseException]) -> None:
+        self.raised = raised
+
     def __str__(self) -> str:
-        message = "no"
-        raise RuntimeError(message)
+        raise self.raised
 
 
-def test_a_culprit_or_an_error_that_cannot_be_shown_is_reported_all_the_same() -> None:
+@pytest.mark.parametrize("raised", [RuntimeError, SystemExit])
+def test_a_culprit_or_an_error_that_cannot_be_shown_is_reported_all_the_same(raised: type[BaseException]) -> None:
     failures = Failures()
-    failures.add("split", 0, RudeError(), Rude())
+    failures.add("split", 0, RudeError(raised), Rude(raised))
 
     failure, count = only(failures)
     assert count == 1
-    assert failure.culprit == "<no repr: RuntimeError>"
-    assert failure.message == "<no text: RuntimeError>"
+    assert failure.culprit == f"<no repr: {raised.__name__}>"
+    assert failure.message == f"<no text: {raised.__name__}>"
     assert "RudeError" in failure.trace
 
 

@@ -78,13 +78,13 @@ def _raised_at(error: BaseException) -> str:
 def _text(error: BaseException) -> str:
     try:
         return str(error)
-    except Exception as another:  # the user's own, as the next
+    except USER_ERRORS as another:  # the user's own, as the next
         return f"<no text: {type(another).__name__}>"
 
 
 def _shortened(culprit: Any) -> str:
     try:
         text = repr(culprit)
-    except Exception as error:  # a repr of the user's own may fail too, and must not end the worker
+    except USER_ERRORS as error:  # a repr of the user's own may fail too, and must not end the worker
         text = f"<no repr: {type(error).__name__}>"
     return text if len(text) <= MOST_CULPRIT_CHARACTERS else text[:MOST_CULPRIT_CHARACTERS] + "…"
