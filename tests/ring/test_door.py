@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import signal
 import socket
@@ -13,6 +14,7 @@ import pytest
 
 from penstock.errors import RingAttachError, RingClosedError
 from penstock.transport import door
+from penstock.transport.process_identity import ProcessIdentity
 from penstock.transport.ring import RingReader, RingSettings, RingWriter, Route
 from tests.ring.guests import (
     NOBODY,
@@ -113,6 +115,20 @@ def test_silent_and_hasty_clients_are_dropped(reader: RingReader, monkeypatch: p
             hasty.connect("\0" + reader.address)
     monkeypatch.undo()  # a busy machine may take longer even if it means well
     RingWriter.attach(reader.address).close()
+
+
+def test_one_that_cannot_be_looked_at_is_refused_and_the_door_is_minded(
+    reader: RingReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_descriptors(pid: int) -> ProcessIdentity:
+        raise OSError(errno.EMFILE, "Too many open files", f"/proc/{pid}/stat")
+
+    with monkeypatch.context() as short:
+        short.setattr(ProcessIdentity, "of", no_descriptors)
+        with pytest.raises(RingAttachError, match=r"cannot look who the caller is: .*Too many open files"):
+            RingWriter.attach(reader.address)
+    with RingWriter.attach(reader.address) as writer:
+        assert writer.slot == 0
 
 
 def test_unknown_address() -> None:

@@ -253,7 +253,11 @@ class Door:
     def _offer(self, guest: _Guest, data: bytes) -> None:
         assert guest.connection is not None
         held = {slot for slot, _, _ in self._ring.live_slots()}
-        answer, slot = self._judge(guest.connection, data)
+        answer: _Welcome | _Refusal
+        try:
+            answer, slot = self._judge(guest.connection, data)
+        except OSError as error:  # we are short of descriptors, say: the others have to be minded all the same
+            answer, slot = _Refusal(f"its reader cannot look who the caller is: {error}"), None
         guest.offered, guest.offer_is_new = slot, slot not in held
         try:
             socket.send_fds(guest.connection, [_encode(answer)], [] if slot is None else [self._ring.memory_fd])
