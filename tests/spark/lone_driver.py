@@ -6,6 +6,7 @@ Each prints one line of JSON when it has something to say.
 from __future__ import annotations
 
 import json
+import os
 import sys
 import threading
 from pathlib import Path
@@ -52,6 +53,19 @@ def bereft() -> dict[str, Any]:
     return {}
 
 
+def forked(folder: Path) -> None:
+    """A run whose driver is forked; the child ends as a program does, and the run goes on."""
+    running = start(topologies.endless(notes=folder), workers=2)
+    await_flow(running)
+    child = os.fork()
+    if not child:
+        sys.exit(3)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    phase, restarts = running.status().phase, running.status().restarts
+    say(code=code, phase=phase, restarts=restarts, left=[file.name for file in folder.iterdir()])
+    running.stop()
+
+
 def endless(folder: Path) -> None:
     """A run that is waited for; tells the pids of its workers when tuples flow."""
     told: list[bool] = []
@@ -65,4 +79,4 @@ def endless(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    {"embedded": embedded, "endless": endless}[sys.argv[1]](Path(sys.argv[2]))
+    {"embedded": embedded, "forked": forked, "endless": endless}[sys.argv[1]](Path(sys.argv[2]))

@@ -79,6 +79,13 @@ def test_without_a_session_a_run_has_one_of_its_own(tmp_path: Path) -> None:
     assert [line for line in errors.splitlines() if "Using incubator modules" not in line] == []
 
 
+def test_a_forked_child_that_ends_leaves_the_run_to_its_parent(tmp_path: Path) -> None:
+    with driver("forked", tmp_path) as process:
+        assert said(process) == {"code": 3, "phase": "running", "restarts": 0, "left": []}
+        _, errors = process.communicate()
+    assert process.returncode == 0, errors
+
+
 def test_ctrl_c_stops_workers_in_good_order(tmp_path: Path) -> None:
     with driver("endless", tmp_path) as process:
         workers = said(process)["pids"]

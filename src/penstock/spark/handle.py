@@ -6,6 +6,7 @@ import atexit
 import contextlib
 import datetime
 import logging
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -71,6 +72,7 @@ class Run(Movable, Schedulable):
         self.id = plan.run
         """Names the run among all, on the command line for one."""
         self.topology = topology
+        self._process = os.getpid()
         self._session = session
         self._resources = resources
         self._failure: RunError | None = None
@@ -197,6 +199,8 @@ class Run(Movable, Schedulable):
 
     def abandon(self) -> None:
         """Ends the run now, however it stands, and raises nothing."""
+        if os.getpid() != self._process:  # a forked child ends: the run is its parent's, and so is what it uses
+            return
         with contextlib.suppress(RunError):
             self.stop()
         self._release()
