@@ -12,6 +12,8 @@ import threading
 from pathlib import Path
 from typing import Any
 
+from pyspark import SparkContext
+
 from penstock.errors import RunError
 from penstock.spark.run import Run, run, start
 from penstock.spark.session import active_session
@@ -66,6 +68,18 @@ def forked(folder: Path) -> None:
     running.stop()
 
 
+def crashed(folder: Path) -> None:
+    """The JVM is killed under a run, as a system does that is out of memory."""
+    running = start(topologies.endless(notes=folder), workers=2)
+    await_flow(running)
+    jvm: Any = SparkContext._gateway
+    jvm.proc.kill()
+    try:
+        running.wait()
+    except RunError as error:
+        say(error=str(error), phase=running.status().phase)
+
+
 def endless(folder: Path) -> None:
     """A run that is waited for; tells the pids of its workers when tuples flow."""
     told: list[bool] = []
@@ -79,4 +93,4 @@ def endless(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    {"embedded": embedded, "forked": forked, "endless": endless}[sys.argv[1]](Path(sys.argv[2]))
+    {"embedded": embedded, "forked": forked, "crashed": crashed, "endless": endless}[sys.argv[1]](Path(sys.argv[2]))

@@ -86,6 +86,17 @@ def test_a_forked_child_that_ends_leaves_the_run_to_its_parent(tmp_path: Path) -
     assert process.returncode == 0, errors
 
 
+def test_a_run_whose_jvm_is_killed_fails_and_says_so(tmp_path: Path) -> None:
+    with driver("crashed", tmp_path) as process:
+        told = said(process)
+        everything = descendants(process.pid)
+        _, errors = process.communicate()
+    assert "no worker can be started any more" in told["error"]
+    assert told["phase"] == "failed"
+    assert process.returncode == 0, errors
+    await_end_of(everything)
+
+
 def test_ctrl_c_stops_workers_in_good_order(tmp_path: Path) -> None:
     with driver("endless", tmp_path) as process:
         workers = said(process)["pids"]

@@ -140,7 +140,8 @@ class _OwnSession:
             cls._borrowers -= 1
             if cls._borrowers == 0:
                 cls._session = None
-                session.stop()
+                with contextlib.suppress(Exception):  # its JVM is gone: runs have failed of that, and say so
+                    session.stop()
 
 
 def _start(master: str | None, workers: int) -> SparkSession:
