@@ -159,7 +159,9 @@ class TupleChunks {
     }
     for (std::size_t position = 0; position != width; ++position) {
       if (others_[position].is_none()) {
-        views_.emplace_back(*fields.children[position], *columns.children[position], columns.offset);
+        const ArrowArray& column = *columns.children[position];
+        if (column.length - columns.offset < rows_) throw nb::value_error("a column with fewer values than there are rows");
+        views_.emplace_back(*fields.children[position], column, columns.offset);
       } else {
         views_.emplace_back(nb::cast<nb::list>(others_[position]));
       }
