@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <new>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -232,12 +233,20 @@ class RowGatherer {
     if (!all.is_valid()) throw nb::python_error();
     std::vector<std::size_t> nulls;
     for (const auto& [position, column] : columns_) nulls.push_back(column->nulls());
-    for (const auto& [position, column] : columns_) {
-      if (column->append(all.ptr(), position, rows_)) continue;
+    const auto as_before = [&] {
       for (std::size_t number = 0; number != columns_.size(); ++number) {
         columns_[number].second->shrink(rows_, nulls[number]);
       }
-      return false;
+    };
+    try {
+      for (const auto& [position, column] : columns_) {
+        if (column->append(all.ptr(), position, rows_)) continue;
+        as_before();
+        return false;
+      }
+    } catch (const std::bad_alloc&) {
+      as_before();
+      throw;
     }
     rows_ += static_cast<std::size_t>(PySequence_Fast_GET_SIZE(all.ptr()));
     return true;

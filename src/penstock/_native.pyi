@@ -560,6 +560,10 @@ class RowGatherer:
     def rows(self) -> int:
         """How many rows were gathered."""
     def append(self, rows: Sequence[Any]) -> bool:
-        """Takes all rows, or none if one is no tuple, or has a value that is not of exactly the column's type."""
+        """Takes all rows, or none if one cannot be taken.
+
+        That is no tuple, is too short, or has a value that is not of exactly the column's type or does not fit: a
+        number out of range, half of a pair of surrogates, text of 2 GB.
+        """
     def take(self) -> list[tuple[int, list[bytes | None]]]:
         """For each column the number of nulls, and its buffers as Arrow lays them out; it begins anew."""

@@ -108,7 +108,7 @@ def test_one_whose_connection_is_gone_is_not_waited_for() -> None:
     assert "worker 1 on host-1 (pid 1001, generation 1) is silent: it is dead" in notices(stage)
 
 
-@pytest.mark.parametrize("noticed", ["its process is dead", "a newer attempt took its place"])
+@pytest.mark.parametrize("noticed", ["its process is dead", "a newer attempt took its place", "exit code 1"])
 def test_what_a_worker_died_of_is_told_if_it_could_say_it(noticed: str) -> None:
     stage = Stage(workers=2, max_restarts=0)
     first, dying = stage.runs()
@@ -116,6 +116,8 @@ def test_what_a_worker_died_of_is_told_if_it_could_say_it(noticed: str) -> None:
     assert "lost" not in notices(stage), "its process is there still"
     if noticed == "its process is dead":
         stage.says(first, PeerGone(worker=1, generation=1))
+    elif noticed == "exit code 1":
+        stage.host_ends(1, error=noticed)
     else:
         stage.comes(1, attempt=1)
     text = f"{noticed}:\nTraceback: PanicException"

@@ -144,6 +144,7 @@ def test_many_threads_may_ask_at_once() -> None:
         (lambda server: server.scale("split", 2.5), r"tasks=2.5\) cannot be asked: Expected `int`, got `float`"),
         (lambda server: server.move("split[0]", None), r"worker=None\) cannot be asked: Expected `int`, got `null`"),
         (lambda server: server.move(object(), 1), r"AskMove\(.* cannot be asked: .*object is unsupported"),
+        (lambda server: server.tune_scheduling({"load_alpha": b"1"}), r"b'1'}\) cannot be asked: Expected `.*bytes`"),
         (lambda server: server.tune_scheduling({"load_alpha": [1]}), r"\[1\]}\) cannot be asked: Expected `.*array`"),
     ],
 )

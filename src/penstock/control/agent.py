@@ -9,6 +9,7 @@ is built is in deploying, and what it tells by itself in telling.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import platform
@@ -50,8 +51,9 @@ from penstock.control.protocol import (
     Trying,
 )
 from penstock.control.slow_calls import SlowCalls
-from penstock.control.telling import Telling
+from penstock.control.telling import NewsTimes, Telling
 from penstock.control.ticket import Outcome, Ticket
+from penstock.errors import RunError
 from penstock.transport.descriptor_watch import DescriptorWatch
 from penstock.transport.links import LinkReceiver
 from penstock.transport.ring import RingReader, RingSettings
@@ -68,8 +70,6 @@ __all__ = ["run_worker"]
 log = logging.getLogger(__name__)
 
 REPORT_EVERY_NS = 500_000_000
-NEWS_EVERY_NS = 5_000_000
-"""How often a worker that is never idle tells what is new. Whoever wants it sooner rings its bell."""
 LOOK_AT_PEERS_EVERY_NS = 250_000_000
 """Those of this node are watched: this is for what a watch cannot see."""
 IDLE_AT_MOST_S = 0.1
@@ -115,7 +115,8 @@ class _Agent:
         """The assignment that is being prepared, until the controller was told whether it can be."""
         self._fed = FedTasks(ticket, control.send)
         self._garbage = GarbageKeeper(time.monotonic_ns)
-        self._look_at_ns = self._news_at_ns = self._look_at_peers_ns = self._report_at_ns = 0
+        self._news_times = NewsTimes()
+        self._look_at_ns = self._look_at_peers_ns = self._report_at_ns = 0
         self._doors: dict[RingWay, int] = {}
         """What the watch has of peers. A number alone would not do: that of a closed door is soon another's."""
 
@@ -148,8 +149,9 @@ class _Agent:
             self._control.flush()
             return Outcome(worker=self._ticket.worker, ok=False, text=trace)
         except BaseException:  # the process ends with this: the driver would only see that it is dead
-            self._control.send(Dying(traceback=traceback.format_exc()))
-            self._control.flush()
+            with contextlib.suppress(RunError):  # it has not listened for a while: then it does not hear this, either
+                self._control.send(Dying(traceback=traceback.format_exc()))
+                self._control.flush()
             raise
         finally:
             self._garbage.close()
@@ -178,15 +180,19 @@ class _Agent:
             self._look_around(wakeups, now_ns)
             if worker is not self._worker or self._outcome is not None:
                 return
-        if worker.is_restless:
-            if now_ns >= self._news_at_ns and self._may_have_news(worker):
-                self._tell_news(worker, now_ns)
+        is_restless = worker.is_restless
+        if is_restless:
             self._garbage.busy(now_ns)
-            return
-        self._garbage.idle(now_ns)
-        self._telling.rows(worker)
-        if self._preparing is not None or (worked and self._may_have_news(worker)):
+        else:
+            self._garbage.idle(now_ns)
+            self._telling.rows(worker)
+        if self._may_have_news(worker) and (
+            self._news_times.turned(worked, is_restless=is_restless, now_ns=now_ns)
+            or (self._preparing is not None and not is_restless)
+        ):
             self._tell_news(worker, now_ns)
+        if is_restless:
+            return
         # Not before it has begun: one without tasks has ended from the start.
         if not self._told_ended and worker.begun and worker.ended:
             self._told_ended = True
@@ -220,7 +226,7 @@ class _Agent:
         return worker.is_eventful or self._fed.is_in_use or self._preparing is not None
 
     def _tell_news(self, worker: Worker, now_ns: int) -> None:
-        self._news_at_ns = now_ns + NEWS_EVERY_NS
+        self._news_times.told(now_ns)
         self._telling.checkpoints(worker, self._assignment)
         self._telling.moves(worker)
         self._telling.trials(worker)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
 import time
 from abc import ABC, abstractmethod
+from decimal import Decimal
+from uuid import UUID
 
 import msgspec
 
@@ -29,6 +32,9 @@ __all__ = ["Asker"]
 
 # How often it is looked whether tasks have moved.
 _LOOK_EVERY_S = 0.02
+
+_KEPT_TYPES = (bytes, bytearray, datetime.datetime, datetime.date, datetime.time, datetime.timedelta, Decimal, UUID)
+"""What msgspec would make text of, and a question has no use for: kept, so that it is refused."""
 
 
 class Asker(ABC):
@@ -96,7 +102,7 @@ class Asker(ABC):
     def _granted(self, demand: Question) -> Answer:
         """The answer; RunError if what is demanded cannot be, or is none: whoever hears it relies on its types."""
         try:
-            demand = msgspec.convert(msgspec.to_builtins(demand), type(demand))
+            demand = msgspec.convert(msgspec.to_builtins(demand, builtin_types=_KEPT_TYPES), type(demand))
         except (msgspec.ValidationError, TypeError) as error:
             message = f"{demand} cannot be asked: {error}"
             raise RunError(message) from None

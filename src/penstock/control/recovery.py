@@ -75,7 +75,7 @@ class Recovery:
             when = "before it had registered" if never_came else "before the run had begun"
             self._lifecycle.fail(StartError(f"worker {seat.worker} ended {when}: {reason}"), now_s)
         elif member is not None:
-            self.lost(member, reason, now_s, died=True)
+            self.lost(member, member.lost_as(reason), now_s, died=True)
         elif never_came:
             self._notices.add(f"worker {seat.worker} did not come back: {reason}")
             self._count_loss(seat, reason, now_s)

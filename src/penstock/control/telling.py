@@ -18,7 +18,32 @@ from penstock.worker.failures import Failures
 from penstock.worker.row_chunks import row_chunks
 from penstock.worker.worker import Worker
 
-__all__ = ["Telling"]
+__all__ = ["NEWS_EVERY_NS", "NewsTimes", "Telling"]
+
+NEWS_EVERY_NS = 5_000_000
+"""How often a worker that is never idle tells what is new. Whoever wants it sooner rings its bell."""
+
+
+class NewsTimes:
+    """When a worker tells what its turns may have brought: as soon as it is idle, and now and then while it is not.
+
+    Pure. What a turn has brought is told after that turn, or after the first one that leaves the worker idle, or, while
+    none does, after `NEWS_EVERY_NS`.
+    """
+
+    def __init__(self) -> None:
+        self._untold = False
+        self._due_ns = 0
+
+    def turned(self, worked: int, *, is_restless: bool, now_ns: int) -> bool:
+        """After each turn, which had so much to do: whether it is time."""
+        self._untold |= worked > 0
+        return self._untold and (not is_restless or now_ns >= self._due_ns)
+
+    def told(self, now_ns: int) -> None:
+        """All that was new is told."""
+        self._untold = False
+        self._due_ns = now_ns + NEWS_EVERY_NS
 
 
 class Telling:

@@ -213,7 +213,8 @@ class BoltTask(RunningTask):
             return 0
         queue = self.queue
         started_ns = flushed_ns = now_ns = self.clock.now_ns()
-        quick_tuples = QUICK_TURN_NS // self.tuple_ns if self.tuple_ns else 0
+        # A call for many at once cannot be cut short if it takes longer than the last one.
+        quick_tuples = QUICK_TURN_NS // self.tuple_ns if self.tuple_ns and not self._runner.merges else 0
         most_tuples = min(most_tuples, max(QUICK_TURN_TUPLES, quick_tuples), room_tuples)
         done = 0
         if self._call is not None:

@@ -42,7 +42,7 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
     turn_tuples: int = 16_384
     """How many tuples a task works through at most before the next task has its turn. More than 1,024 are done by one
-    that needs less than a microsecond for each: as many as a millisecond is enough for."""
+    that is given them singly and needs less than a microsecond for each: as many as a millisecond is enough for."""
 
     spout_turn_tuples: int = 1024
     """How many tuples a spout is asked for before the next task has its turn."""
