@@ -251,6 +251,7 @@ class _Agent:
                 self._deploy(message)
             case TasksEnded(tasks=tasks):
                 self._deploying.mark_ended(self._running, tasks)
+                self._running.outlive(tasks)
             case Begin():
                 self._running.begin()
             case PeerChanged(peer=peer):

@@ -68,6 +68,7 @@ class Deploying:
         worker = self._deployment.build()
         self._tasks, self._edges, self._prepared = deploy.tasks, deploy.edges, None
         self.mark_ended(worker, deploy.ended_tasks)
+        worker.outlive([task for task in deploy.ended_tasks if deploy.assignment.worker_of[task] not in self.peers])
         return worker
 
     def prepare(self, prepare: Prepare) -> None:

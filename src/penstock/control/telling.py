@@ -96,7 +96,7 @@ class Telling:
 
     def dead_peers(self, worker: Worker, peers: dict[int, Peer]) -> None:
         """Those whose process is gone, each once."""
-        for peer in worker.gone_peers():
+        for peer in peers.keys() & worker.gone_peers():  # one that had ended before we came, we have never met
             known = (peer, peers[peer].generation)
             if known not in self._told_gone:
                 self._told_gone.add(known)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Collection, Iterable, Sequence, Set
 
 from penstock.flow.credit import Channel, CreditTaker, target_of_edge
 from penstock.flow.spare_time import SpareTime
@@ -354,6 +354,13 @@ class Worker:
             if peer in self._carriers and not self._places.on(peer):
                 self._carriers[peer].give_up()  # it had no tasks: it may have been released, and nobody comes back
         self.uplinks.reroute()
+
+    def outlive(self, tasks: Collection[int]) -> None:
+        """These have ended, and their worker is gone for good: what a task that began anew has for them is lost."""
+        for peer in {self._places.now[task] for task in tasks}:
+            if peer in self._carriers:
+                self._carriers[peer].give_up()
+        self._credit.forget(tasks)
 
     def heard_of(self, peer: int, generation: int, *, silent: bool) -> None:
         """A peer is out of reach, or can be reached again: nobody should depend on one that is not."""
